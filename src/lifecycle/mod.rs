@@ -1,0 +1,32 @@
+//! The specification as pure code: no I/O, clock, randomness or async. May import: ids.
+//!
+//! [`decide`] takes what is known of one session ([`SessionView`]), what is asked ([`Command`]) and when
+//! ([`Stamp`]), and returns what changes ([`Decision`]) or why nothing does ([`Refusal`]).
+
+mod change;
+mod command;
+mod decide;
+mod decision;
+mod event;
+mod question;
+mod refusal;
+mod session;
+mod turn;
+mod view;
+
+pub use change::{Change, MessageRow, QuestionGuard, TurnGuard};
+pub use command::{
+    AcceptTurn, Admission, Ask, Certainty, Command, ExpectedTurn, Focus, FocusScope, Keyed, NewMessage, Respond,
+    Skip, Stamp,
+};
+pub use decide::decide;
+pub use decision::{ClaimFate, ClaimTicket, Decision, Effect, Outcome, OutcomeStatus, Recovery, SpokenAnswer};
+pub use event::{Event, EventKind};
+pub use question::{Answer, Bundle, Choice, Claim, Question, QuestionSpec, Status};
+pub use refusal::{ConflictReason, FieldCode, FieldError, Refusal, Winner};
+pub use session::{Session, SessionState};
+pub use turn::{ClaimRef, DispatchOutcome, Reservation, Turn, TurnEnd, TurnKind, Watchdog};
+pub use view::{
+    BundleState, KeyRecord, KeyResult, KeyScope, MessageRef, PendingAction, Permission, SessionView, TaskRef,
+    Waiter, bundle_state,
+};
