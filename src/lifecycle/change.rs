@@ -10,7 +10,7 @@ use crate::ids::{MessageId, Micros, PendingId, PermissionId, TurnId, WaiterId};
 use super::question::{Bundle, Question, Status};
 use super::session::Session;
 use super::turn::Turn;
-use super::view::{KeyRecord, KeyScope, MessageRef, Permission, SessionView, Waiter};
+use super::view::{KeyRecord, KeyResult, MessageRef, Permission, SessionView, Waiter};
 
 /// What a question row must be for its rewrite.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -97,8 +97,8 @@ pub enum Change {
     DeleteWaiter(PendingId, WaiterId),
     /// Remembers a client key.
     InsertKey(KeyRecord),
-    /// Forgets one: what it led to was undone.
-    DeleteKey(KeyScope, crate::ids::ClientKey),
+    /// Forgets the keys that led to this: it was undone.
+    DeleteKeys(KeyResult),
     /// The task was active.
     TouchTask(Micros),
 }
@@ -111,7 +111,7 @@ impl Change {
             Self::InsertMessage(_)
                 | Self::SetMessageContent(..)
                 | Self::InsertKey(_)
-                | Self::DeleteKey(..)
+                | Self::DeleteKeys(_)
                 | Self::InsertWaiter(_)
                 | Self::DeleteWaiter(..)
                 | Self::TouchTask(_)
@@ -154,9 +154,7 @@ impl SessionView {
                 self.waiters.retain(|waiter| (&waiter.pending_id, &waiter.id) != (bundle, id));
             }
             Change::InsertKey(record) => self.keys.push(record.clone()),
-            Change::DeleteKey(scope, key) => {
-                self.keys.retain(|record| (&record.scope, &record.key) != (scope, key));
-            }
+            Change::DeleteKeys(result) => self.keys.retain(|record| &record.result != result),
             Change::SetMessageContent(..) | Change::TouchTask(_) => {}
         }
     }

@@ -24,10 +24,9 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// Fresh ids, one after the other.
-    pub fn ids(&self) -> impl Iterator<Item = Uuid> + use<> {
-        let base = self.base.as_u128();
-        (0u128..).map(move |n| Uuid::from_u128(base.wrapping_add(n)))
+    /// The n-th fresh id.
+    pub fn id(&self, n: u128) -> Uuid {
+        Uuid::from_u128(self.base.as_u128().wrapping_add(n))
     }
 }
 
@@ -198,7 +197,14 @@ pub enum Command {
     /// A person skips.
     Skip(Skip),
     /// The waiter takes the response, before it returns it to the agent (INV-11).
-    ConfirmDelivery(PendingId, WaiterId),
+    ConfirmDelivery {
+        /// The bundle.
+        pending_id: PendingId,
+        /// The wait.
+        waiter: WaiterId,
+        /// When the fallback fires, if the agent then stays silent; none: no fallback.
+        watchdog: Option<Micros>,
+    },
     /// Retires a claim's intent: the response stands.
     FinalizeClaim(PendingId, ClaimId),
     /// The response was not handed over: answerable again.
@@ -316,7 +322,7 @@ impl Command {
             }
             Self::RegisterWaiter(pending_id, _)
             | Self::DropWaiter { pending_id, .. }
-            | Self::ConfirmDelivery(pending_id, _)
+            | Self::ConfirmDelivery { pending_id, .. }
             | Self::FinalizeClaim(pending_id, _)
             | Self::RestoreClaim(pending_id, _)
             | Self::ArmWatchdog { pending_id, .. }

@@ -96,6 +96,8 @@ pub enum Effect {
     Session(SessionId),
     /// The turn that was accepted, reserved or concerned.
     Turn(TurnId),
+    /// The same key came before, and became this turn.
+    ReplayedTurn(TurnId),
     /// The message that was made.
     Message(MessageId),
     /// Asked: how it stands now, and whether the bundle is new.

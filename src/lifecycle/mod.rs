@@ -8,10 +8,13 @@ mod command;
 mod decide;
 mod decision;
 mod event;
+mod outcome;
+mod prompt;
 mod question;
 mod refusal;
 mod session;
 mod turn;
+mod validate;
 mod view;
 
 pub use change::{Change, MessageRow, QuestionGuard, TurnGuard};
@@ -22,10 +25,17 @@ pub use command::{
 pub use decide::decide;
 pub use decision::{ClaimFate, ClaimTicket, Decision, Effect, Outcome, OutcomeStatus, Recovery, SpokenAnswer};
 pub use event::{Event, EventKind};
+pub use outcome::outcome;
+pub use prompt::answer_prompt;
 pub use question::{Answer, Bundle, Choice, Claim, Question, QuestionSpec, Status};
 pub use refusal::{ConflictReason, FieldCode, FieldError, Refusal, Winner};
 pub use session::{Session, SessionState};
 pub use turn::{ClaimRef, DispatchOutcome, Reservation, Turn, TurnEnd, TurnKind, Watchdog};
+pub use validate::{
+    ANSWER_CHARS_MAX, DESCRIPTION_CHARS_MAX, LABEL_CHARS_MAX, OPTIONS_MAX, OPTIONS_MIN, OptionInput,
+    PROMPT_CHARS_MAX, QUESTIONS_MAX, QuestionInput, canonical_questions, check_answers, check_bundle_size,
+    check_reason,
+};
 pub use view::{
     BundleState, KeyRecord, KeyResult, KeyScope, MessageRef, PendingAction, Permission, SessionView, TaskRef,
     Waiter, bundle_state,

@@ -1,0 +1,95 @@
+//! Who waits for a bundle: registered, dropped, detached (specification, detachment).
+//! May import: ids and the rest of lifecycle.
+
+use crate::ids::{PendingId, TurnId, WaiterId};
+use crate::lifecycle::{Bundle, BundleState, Change, Effect, Refusal, Waiter};
+
+use super::draft::Draft;
+use super::watchdog;
+
+/// Waits again, if there is something to wait for. Nothing here can make a bundle active: it only says who waits.
+pub(super) fn register(d: &mut Draft, pending_id: &PendingId, waiter: &WaiterId) -> Result<Effect, Refusal> {
+    let bundle = d.bundle(pending_id)?;
+    let is_current = d.view.is_of_current_turn(&bundle) && d.view.is_live();
+    match d.view.bundle_state(&bundle) {
+        BundleState::ActiveLive | BundleState::ActiveDetached => wait(d, &bundle, waiter),
+        BundleState::DeliveryClaimed if is_current => wait(d, &bundle, waiter),
+        BundleState::Terminal => {
+            if let Some(turn) = bundle.turn_id() {
+                watchdog::disarm(d, turn);
+            }
+        }
+        BundleState::DeliveryClaimed | BundleState::SupersededHistory => {}
+    }
+    let bundle = d.bundle(pending_id)?;
+    Ok(Effect::Outcome(d.view.outcome(&bundle)))
+}
+
+fn wait(d: &mut Draft, bundle: &Bundle, id: &WaiterId) {
+    let waiter = Waiter { id: id.clone(), pending_id: bundle.pending_id.clone(), epoch: d.stamp().epoch };
+    if !d.view.waiters.contains(&waiter) {
+        d.push(Change::InsertWaiter(waiter));
+    }
+    for question in bundle.pending().filter(|q| q.is_detached) {
+        d.set_question(question, true, |q| q.is_detached = false);
+    }
+}
+
+/// A wait ended. The last one to go leaves its bundle detached; one whose result arrived leaves proof of that.
+pub(super) fn drop_waiter(
+    d: &mut Draft,
+    pending_id: &PendingId,
+    waiter: &WaiterId,
+    is_received: bool,
+) -> Result<Effect, Refusal> {
+    let bundle = d.bundle(pending_id)?;
+    let is_known = d.view.waiters.iter().any(|w| &w.pending_id == pending_id && &w.id == waiter);
+    if is_known {
+        d.push(Change::DeleteWaiter(pending_id.clone(), waiter.clone()));
+    }
+    if is_received {
+        receive(d, &bundle);
+    } else if !d.view.has_waiter(pending_id) && d.view.is_active(&bundle) {
+        detach_bundle(d, &bundle);
+    }
+    Ok(Effect::Done)
+}
+
+fn receive(d: &mut Draft, bundle: &Bundle) {
+    for question in bundle.questions.iter().filter(|q| !q.is_pending() && !q.is_result_received) {
+        let updated_at = question.updated_at;
+        d.set_question(question, false, |q| {
+            q.updated_at = updated_at;
+            q.is_result_received = true;
+        });
+    }
+    if let Some(turn) = bundle.turn_id() {
+        watchdog::disarm(d, turn);
+    }
+}
+
+/// Detaches what that turn asked, while it is the current one; a late call for an older turn changes nothing.
+pub(super) fn detach(d: &mut Draft, turn: &TurnId) -> Result<Effect, Refusal> {
+    if d.view.current_turn().is_none_or(|current| &current.id != turn) {
+        return Ok(Effect::Unchanged);
+    }
+    Ok(if detach_active(d) { Effect::Done } else { Effect::Unchanged })
+}
+
+/// Detaches every active bundle; says whether a row flipped (INV-17, INV-18).
+pub(super) fn detach_active(d: &mut Draft) -> bool {
+    let bundles: Vec<_> = d.view.active_bundles().cloned().collect();
+    let flips = bundles.iter().map(|bundle| {
+        d.delete_waiters(&bundle.pending_id);
+        detach_bundle(d, bundle)
+    });
+    flips.filter(|has_flipped| *has_flipped).count() > 0
+}
+
+pub(super) fn detach_bundle(d: &mut Draft, bundle: &Bundle) -> bool {
+    let rows: Vec<_> = bundle.pending().filter(|q| !q.is_detached).collect();
+    for question in &rows {
+        d.set_question(question, true, |q| q.is_detached = true);
+    }
+    !rows.is_empty()
+}
