@@ -8,6 +8,7 @@ mod command;
 mod decide;
 mod decision;
 mod event;
+mod metadata;
 mod outcome;
 mod prompt;
 mod question;
@@ -25,6 +26,10 @@ pub use command::{
 pub use decide::decide;
 pub use decision::{ClaimFate, ClaimTicket, Decision, Effect, Outcome, OutcomeStatus, Recovery, SpokenAnswer};
 pub use event::{Event, EventKind};
+pub use metadata::{
+    PERMISSION_KIND, QUESTION_KIND, QuestionColumns, is_flag, permission_metadata, public_metadata,
+    question_metadata, read_question, read_turn, turn_metadata,
+};
 pub use outcome::outcome;
 pub use prompt::answer_prompt;
 pub use question::{Answer, Bundle, Choice, Claim, Question, QuestionSpec, Status};
