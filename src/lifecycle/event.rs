@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{EventId, MessageId, TurnId};
+use crate::ids::{EventId, MessageId, Micros, Position, SessionId, TaskId, TurnId, WorkspaceId};
 
 /// What happened to which row.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -55,4 +55,23 @@ pub struct Event {
     pub id: EventId,
     /// What happened.
     pub kind: EventKind,
+}
+
+/// An event in the log of its store, at its commit-ordered place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutboxRow {
+    /// Its place.
+    pub position: Position,
+    /// The event.
+    pub event: Event,
+    /// Who may see it.
+    pub workspace_id: WorkspaceId,
+    /// Its task.
+    pub task_id: TaskId,
+    /// Its session; none for a task's own events.
+    pub session_id: Option<SessionId>,
+    /// When its change was committed.
+    pub created_at: Micros,
+    /// The bus took it.
+    pub is_accepted: bool,
 }

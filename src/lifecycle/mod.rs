@@ -25,7 +25,7 @@ pub use command::{
 };
 pub use decide::decide;
 pub use decision::{ClaimFate, ClaimTicket, Decision, Effect, Outcome, OutcomeStatus, Recovery, SpokenAnswer};
-pub use event::{Event, EventKind};
+pub use event::{Event, EventKind, OutboxRow};
 pub use metadata::{
     PERMISSION_KIND, QUESTION_KIND, QuestionColumns, is_flag, permission_metadata, public_metadata,
     question_metadata, read_question, read_turn, turn_metadata,

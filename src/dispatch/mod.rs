@@ -1,0 +1,94 @@
+//! The executor boundary: how an agent that nobody waits for is given its next prompt (design: agents).
+//! May import: store, bus, access, lifecycle, ids.
+
+mod scripted;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+
+use crate::ids::{Generation, PendingId, SessionId, TurnId};
+
+pub use scripted::{Script, Scripted};
+
+/// One prompt on its way to an agent. Its id is its turn: one turn is dispatched at most once (INV-08).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dispatch {
+    /// The session.
+    pub session_id: SessionId,
+    /// The reserved turn, and the dispatch's id.
+    pub turn_id: TurnId,
+    /// The turn that asked, for an answer.
+    pub source_turn_id: Option<TurnId>,
+    /// The answered bundle, for an answer.
+    pub pending_id: Option<PendingId>,
+    /// The prompt's number in its session.
+    pub generation: Generation,
+    /// What the agent is to read.
+    pub prompt: String,
+    /// Its hung turn has to be stopped first.
+    pub is_interrupt: bool,
+}
+
+/// What an executor knows after the call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The agent took it.
+    Accepted,
+    /// It provably did not, and never will.
+    Rejected {
+        /// Why, in words for a person.
+        reason: String,
+    },
+    /// Nobody can tell.
+    Unknown {
+        /// Why, in words for an operator.
+        reason: String,
+    },
+}
+
+/// What came of taking a call back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Revocation {
+    /// It provably never will be taken.
+    Revoked,
+    /// It was taken before.
+    AlreadyAccepted,
+    /// Nobody can tell.
+    Unknown,
+}
+
+/// Gives prompts to agents. One call is one attempt: no retries inside.
+pub trait Executor: fmt::Debug + Send + Sync {
+    /// Makes the one attempt. The caller bounds it by `within` and then revokes.
+    fn dispatch(&self, dispatch: Dispatch, within: Duration) -> BoxFuture<'_, Outcome>;
+
+    /// Takes an unacknowledged call back, where that can be proven.
+    fn revoke(&self, turn_id: TurnId) -> BoxFuture<'_, Revocation>;
+}
+
+/// Executors by the name that a session gives.
+#[derive(Clone, Debug, Default)]
+pub struct Executors(BTreeMap<String, Arc<dyn Executor>>);
+
+impl Executors {
+    /// Adds one under a name.
+    #[must_use]
+    pub fn with(mut self, name: &str, executor: Arc<dyn Executor>) -> Self {
+        self.0.insert(name.to_owned(), executor);
+        self
+    }
+
+    /// The executor of that name.
+    pub fn get(&self, name: &str) -> Option<Arc<dyn Executor>> {
+        self.0.get(name).cloned()
+    }
+
+    /// Every name.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+}
