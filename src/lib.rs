@@ -7,6 +7,8 @@
 //! - [`lifecycle`]: the specification as pure code: `decide(view, command, stamp) -> Decision`
 //! - [`ids`], [`ports`]: names, and the only readers of the clock and of randomness
 
+pub mod bus;
+pub mod dispatch;
 pub mod ids;
 pub mod lifecycle;
 pub mod ports;

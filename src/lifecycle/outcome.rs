@@ -1,9 +1,9 @@
 //! What an agent is told of a bundle. Nothing here ever says that a person declined when nobody answered.
 //! May import: ids and its siblings.
 
-use crate::ids::TurnId;
+use crate::ids::{ClaimId, TurnId};
 
-use super::decision::{Outcome, OutcomeStatus, SpokenAnswer};
+use super::decision::{ClaimFate, Outcome, OutcomeStatus, SpokenAnswer};
 use super::question::{Bundle, Question, Status};
 use super::view::SessionView;
 
@@ -59,4 +59,15 @@ pub(super) fn spoken(question: &Question) -> Option<SpokenAnswer> {
     let text = answer.custom_text.clone();
     let question_id = question.spec.id.clone();
     (!selected.is_empty() || text.is_some()).then_some(SpokenAnswer { question_id, selected, text })
+}
+
+/// What became of a claim, read from its rows.
+pub fn claim_fate(bundle: &Bundle, id: &ClaimId) -> ClaimFate {
+    let claimed = bundle.questions.iter().filter_map(|q| Some((q, q.claim.as_ref()?)));
+    match claimed.filter(|(_, claim)| &claim.id == id).map(|(q, claim)| (q.dispatch_outcome, claim)).next() {
+        None => ClaimFate::Restored,
+        Some((_, claim)) if claim.is_open => ClaimFate::Open,
+        Some((_, claim)) if claim.is_retired => ClaimFate::Retired,
+        Some((outcome, _)) => ClaimFate::Delivered(outcome),
+    }
 }

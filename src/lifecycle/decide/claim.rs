@@ -2,7 +2,7 @@
 //! May import: ids and the rest of lifecycle.
 
 use crate::ids::{ClaimId, MessageId, PendingId, TurnId};
-use crate::lifecycle::{Bundle, Change, ClaimFate, DispatchOutcome, KeyResult, Question, Status};
+use crate::lifecycle::{Bundle, Change, DispatchOutcome, KeyResult, Question, Status};
 
 use super::draft::Draft;
 
@@ -73,17 +73,6 @@ pub(super) fn is_reserved(d: &Draft, claim: &ClaimId) -> bool {
         .iter()
         .filter_map(|turn| turn.reservation.as_ref()?.source.as_ref())
         .any(|source| source.claim_id.as_ref() == Some(claim))
-}
-
-/// What became of a claim.
-pub(super) fn fate(bundle: &Bundle, id: &ClaimId) -> ClaimFate {
-    let row = bundle.questions.iter().find(|q| q.claim.as_ref().is_some_and(|claim| &claim.id == id));
-    match row.and_then(|q| q.claim.as_ref().map(|claim| (q, claim))) {
-        None => ClaimFate::Restored,
-        Some((_, claim)) if claim.is_open => ClaimFate::Open,
-        Some((_, claim)) if claim.is_retired => ClaimFate::Retired,
-        Some((q, _)) => ClaimFate::Delivered(q.dispatch_outcome),
-    }
 }
 
 /// The ids of rows.

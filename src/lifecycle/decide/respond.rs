@@ -2,6 +2,7 @@
 //! absent, my own key again, conflict, wrong input, claim. May import: ids and the rest of lifecycle.
 
 use crate::ids::{ClaimId, PendingId, PrincipalId, QuestionId, TurnId};
+use crate::lifecycle::claim_fate;
 use crate::lifecycle::{
     Answer, Bundle, BundleState, Change, Claim, ClaimRef, ClaimTicket, ConflictReason, Effect, KeyRecord,
     KeyResult, KeyScope, Keyed, Refusal, Reservation, Respond, Skip, Status, Winner, answer_prompt, check_answers,
@@ -93,7 +94,7 @@ fn replayed(
     };
     match &record.result {
         KeyResult::Responded(_, id) if record.body_hash == keyed.body_hash => {
-            Ok(Some(Effect::Replayed(id.clone(), claim::fate(bundle, id))))
+            Ok(Some(Effect::Replayed(id.clone(), claim_fate(bundle, id))))
         }
         _ => Err(Refusal::KeyReused),
     }
