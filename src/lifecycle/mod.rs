@@ -8,14 +8,20 @@ mod command;
 mod decide;
 mod decision;
 mod event;
+#[cfg(test)]
+mod fixtures;
 mod metadata;
 mod outcome;
 mod prompt;
+#[cfg(test)]
+mod prompt_tests;
 mod question;
 mod refusal;
 mod session;
 mod turn;
 mod validate;
+#[cfg(test)]
+mod validate_tests;
 mod view;
 
 pub use change::{Change, MessageRow, QuestionGuard, TurnGuard};
