@@ -1,0 +1,54 @@
+// Starts the server under test and prepares sessions in it. Tokens of agents, one per session, and one of a person.
+import { spawn } from 'node:child_process';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+const BINARY = process.env.ANSWERABLE_BIN ?? 'target/debug/answerable';
+
+export class Server {
+  #child;
+  #database = join(mkdtempSync(join(tmpdir(), 'answerable-mcp-')), 'answerable.db');
+  #address = '127.0.0.1:0';
+
+  get url() {
+    return `http://${this.#address}/mcp`;
+  }
+
+  /** Resolves when the port is open. A second start uses the same address and database. */
+  async start() {
+    const args = ['serve', '--listen', this.#address, '--database', `sqlite:${this.#database}`];
+    this.#child = spawn(BINARY, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    for await (const line of createInterface({ input: this.#child.stdout })) {
+      const address = /http:\/\/([\d.]+:\d+)/.exec(line)?.[1];
+      if (address) {
+        this.#address = address;
+        this.#child.stdout.resume();
+        return this;
+      }
+    }
+    throw new Error('the server ended before it listened');
+  }
+
+  /** Ends the process and waits for its end. */
+  async stop(signal) {
+    const ended = new Promise((resolve) => this.#child.once('exit', (code) => resolve(code)));
+    this.#child.kill(signal);
+    return ended;
+  }
+
+  async #graphql(query, variables, token) {
+    const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) };
+    const body = JSON.stringify({ query, variables });
+    const response = await fetch(`http://${this.#address}/graphql`, { method: 'POST', headers, body });
+    const { data, errors } = await response.json();
+    if (errors) throw new Error(JSON.stringify(errors));
+    return data;
+  }
+
+  /** Sessions with a running turn each, and the tokens that the tests use. */
+  async seed(count) {
+    throw new Error(`seed ${count}: set by the GraphQL schema`);
+  }
+}
