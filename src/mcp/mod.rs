@@ -5,10 +5,13 @@
 //! lifecycle, ids.
 
 mod blocking;
+mod bridge;
 mod catalog;
+mod client;
 mod door;
 mod input;
 mod output;
+mod peer;
 mod people;
 mod service;
 mod watch;
@@ -24,6 +27,10 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use tokio_util::sync::CancellationToken;
 
 use crate::authority::Authority;
+
+pub use bridge::{BridgeError, bridge};
+pub use client::{Client, ClientError};
+pub use peer::watch_peer;
 
 use door::Door;
 use service::Tools;
