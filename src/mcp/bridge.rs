@@ -2,6 +2,8 @@
 //! them but the ids of requests, so both protocol eras, progress and cancellation go through as they are.
 //! May import: nothing of this crate.
 
+use std::time::Duration;
+
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use rmcp::model::{ClientJsonRpcMessage, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
@@ -13,6 +15,8 @@ use rmcp::{RoleClient, RoleServer};
 
 /// Messages on their way to the server at once; more wait in the pipe.
 const IN_FLIGHT_MAX: usize = 256;
+/// How long the end of the bridge may take.
+const CLOSE_WITHIN: Duration = Duration::from_millis(300);
 
 /// The bridge ended badly.
 #[derive(Debug, thiserror::Error)]
@@ -69,9 +73,8 @@ where
             }
         }
     };
-    if let Err(error) = server.close().await {
-        tracing::debug!(%error, "the server's side was not closed");
-    }
+    // Closing deletes the MCP session, which is a courtesy; the end of the process closes the sockets anyway.
+    let _late = tokio::time::timeout(CLOSE_WITHIN, server.close()).await;
     ended
 }
 

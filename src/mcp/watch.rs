@@ -38,7 +38,7 @@ impl Watch {
         self.0.lost.cancelled().await;
     }
 
-    /// Runs `f` when the response has been taken to its end; if it is lost, `f` is dropped.
+    /// The call is done: runs `f` when its response has been taken to its end; if it is lost, `f` is dropped.
     pub(super) fn on_end(&self, f: impl FnOnce() + Send + 'static) {
         *self.0.on_end.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(f));
     }
@@ -52,9 +52,11 @@ impl Watch {
         self.0.on_end.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
+    /// A stream that ends before its call does carries no result: its MCP session was ended, say. That is a loss.
     fn end(&self) {
-        if let Some(f) = self.take() {
-            f();
+        match self.take() {
+            Some(f) => f(),
+            None => self.0.lost.cancel(),
         }
     }
 
@@ -174,6 +176,14 @@ mod tests {
             assert!(has_ended.load(Ordering::SeqCst));
             assert!(!watch.0.lost.is_cancelled());
         }
+    }
+
+    #[tokio::test]
+    async fn a_body_that_ends_before_its_call_is_lost() {
+        let watch = Watch::default();
+        let mut frames = watch.guard().wrap(Body::from("a"), None).into_data_stream();
+        while frames.next().await.is_some() {}
+        watch.lost().await;
     }
 
     #[tokio::test]

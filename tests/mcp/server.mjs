@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-const BINARY = process.env.ANSWERABLE_BIN ?? 'target/debug/answerable';
+export const BINARY = process.env.ANSWERABLE_BIN ?? 'target/debug/answerable';
 
 export class Server {
   #child;

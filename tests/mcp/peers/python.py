@@ -37,16 +37,25 @@ async def main():
     async with Client(transport, mode=mode) as client:
         await client.list_tools()
         say("connected")
-        try:
-            result = await call(client)
-            content = [block.model_dump(mode="json", exclude_none=True) for block in result.content]
-            say("result", isError=result.is_error, structured=result.structured_content, content=content)
-        except BaseException as error:
-            say("error", message=str(error) or type(error).__name__)
-        if script.get("stay"):
-            await asyncio.sleep(3600)
+        if "closeAfterMs" in script:
+            running = asyncio.create_task(report(client))
+            await asyncio.sleep(script["closeAfterMs"] / 1000)
+            running.cancel()
         else:
-            os._exit(0)
+            await report(client)
+            if not script.get("stay"):
+                os._exit(0)
+            await asyncio.sleep(3600)
+    await asyncio.sleep(3600)
+
+
+async def report(client):
+    try:
+        result = await call(client)
+        content = [block.model_dump(mode="json", exclude_none=True) for block in result.content]
+        say("result", isError=result.is_error, structured=result.structured_content, content=content)
+    except BaseException as error:
+        say("error", message=str(error) or type(error).__name__)
 
 
 asyncio.run(main())

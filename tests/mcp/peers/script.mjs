@@ -1,5 +1,5 @@
 // What both TypeScript peers do: one tool call as told by argv[2] (JSON), each event as one JSON line on stdout.
-// {url, token, era, name, args, progress, timeoutMs, cancelAfterMs, stay}
+// {url, token, era, name, args, progress, timeoutMs, cancelAfterMs, closeAfterMs, stay}
 
 export const script = JSON.parse(process.argv[2]);
 
@@ -13,7 +13,8 @@ export function options() {
   return { timeout: script.timeoutMs ?? 60_000, signal, onprogress };
 }
 
-export async function run(call) {
+export async function run(call, transport) {
+  if (script.closeAfterMs) setTimeout(() => close(transport), script.closeAfterMs);
   try {
     const result = await call();
     say('result', { isError: result.isError ?? false, structured: result.structuredContent, content: result.content });
@@ -22,6 +23,12 @@ export async function run(call) {
   }
   if (script.stay) setInterval(() => {}, 1_000);
   else process.exit(0);
+}
+
+/** Ends the MCP session where there is one, and the connection. */
+async function close(transport) {
+  await transport.terminateSession?.();
+  await transport.close();
 }
 
 // The library reports lost streams by itself, too; the script's own outcome is what counts.

@@ -5,7 +5,8 @@ import { options, run, say, script } from './script.mjs';
 
 const headers = script.token ? { Authorization: `Bearer ${script.token}` } : {};
 const client = new Client({ name: 'peer-sdk1', version: '1' });
-await client.connect(new StreamableHTTPClientTransport(new URL(script.url), { requestInit: { headers } }));
+const transport = new StreamableHTTPClientTransport(new URL(script.url), { requestInit: { headers } });
+await client.connect(transport);
 await client.listTools();
 say('connected');
-await run(() => client.callTool({ name: script.name, arguments: script.args }, undefined, options()));
+await run(() => client.callTool({ name: script.name, arguments: script.args }, undefined, options()), transport);
