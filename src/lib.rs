@@ -12,3 +12,5 @@ pub mod dispatch;
 pub mod ids;
 pub mod lifecycle;
 pub mod ports;
+pub mod scope;
+pub mod store;

@@ -1,0 +1,15 @@
+DROP VIEW session_places;
+DROP VIEW session_projections;
+DROP VIEW active_rows;
+DROP TABLE access_tokens;
+DROP TABLE outbox_events;
+DROP TABLE client_keys;
+DROP TABLE clarification_waiters;
+DROP TABLE task_session_messages;
+DROP TABLE task_session_turns;
+DROP TABLE task_sessions;
+DROP TABLE task_status_summaries;
+DROP TABLE tasks;
+DROP TABLE workspaces;
+DROP TABLE backend_generations;
+DROP TABLE store_meta;

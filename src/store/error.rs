@@ -1,0 +1,87 @@
+//! How the store says that the world broke. A refusal of the domain is no error. May import: ids.
+
+use diesel::result::Error as DbError;
+
+use crate::ids::Epoch;
+
+/// A store operation failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The database was locked for longer than it may be. Nothing was changed.
+    #[error("the database is busy")]
+    Busy,
+    /// Too many jobs wait already. Nothing was changed.
+    #[error("too many jobs wait for the database")]
+    QueueFull,
+    /// The deadline passed before the job began. Nothing was changed.
+    #[error("the database did not get to it in time")]
+    Timeout,
+    /// The caller stopped waiting for a job that had begun, or the commit failed in doubt: read it back.
+    #[error("it is not known whether the change was committed")]
+    UnknownCommit,
+    /// Another job broke the group's transaction. Nothing was changed.
+    #[error("the transaction was rolled back with its group")]
+    RolledBack,
+    /// The store is closed.
+    #[error("the store is closed")]
+    Closed,
+    /// The job panicked and was rolled back.
+    #[error("a database job panicked")]
+    Panicked,
+    /// Another process has the file.
+    #[error("the database is in use by {holder}")]
+    Held {
+        /// Who, as it wrote itself down.
+        holder: String,
+    },
+    /// The file is a database, or something else, but not ours.
+    #[error("not a database of Answerable: {0}")]
+    Foreign(String),
+    /// A newer program made this schema.
+    #[error("the database has schema version {found}, this program knows up to {known}; use a newer program")]
+    NewerSchema {
+        /// The version in the file.
+        found: String,
+        /// The newest version of this program.
+        known: String,
+    },
+    /// What is stored cannot be read.
+    #[error("the database is damaged: {0}")]
+    Corrupt(String),
+    /// A row was not what the decision saw, so its job was rolled back. A defect, or a second writer.
+    #[error("a row was not as decided upon: {0}")]
+    Guard(String),
+    /// The server's generation is over: another server took up its work.
+    #[error("backend generation {0} is over")]
+    Fenced(Epoch),
+    /// The file system failed.
+    #[error("file system: {0}")]
+    Io(#[from] std::io::Error),
+    /// The database failed.
+    #[error("database: {0}")]
+    Db(DbError),
+}
+
+impl Error {
+    /// The same call may be made again as it is: nothing was changed, and the cause passes.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Self::Busy | Self::QueueFull | Self::Timeout | Self::RolledBack)
+    }
+}
+
+/// SQLite gives no code through Diesel, only words; this is the one place that reads them.
+impl From<DbError> for Error {
+    fn from(error: DbError) -> Self {
+        let words = match &error {
+            DbError::DatabaseError(_, info) => info.message().to_owned(),
+            _ => return Self::Db(error),
+        };
+        if words.contains("is locked") {
+            Self::Busy
+        } else if words.contains("malformed") || words.contains("not a database") {
+            Self::Corrupt(words)
+        } else {
+            Self::Db(error)
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The store: the only room that knows SQL. One door for writes ([`Store::transact`]), bounded reads beside it.
+//!
+//! The statements stand once in `statements/`, written against a connection alias; each engine mounts them under
+//! itself and brings how a session is serialized, how a commit is made, and its migrations. SQLite is one; the
+//! seat of PostgreSQL is an arm of `Engine`. May import: ids, scope, lifecycle.
+
+mod error;
+mod job;
+mod meter;
+mod options;
+mod reads;
+mod records;
+mod rows;
+mod schema;
+mod sqlite;
+#[cfg(test)]
+mod tests;
+mod writes;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::ids::{Epoch, SessionId};
+use crate::lifecycle::{Decision, Focus, Refusal, SessionView};
+
+pub use error::Error;
+pub use options::StoreOptions;
+pub use rows::{
+    BundleRow, Decided, MessageKey, MessageRowOut, OutboxRow, Page, PendingFilter, SessionRow, TaskFilter,
+    TaskKey, TaskListRow, TaskPatch, TaskRow, TokenRow, TurnKey, TurnRow, Workspace,
+};
+
+/// Sessions that a task carries in a list; more of them are read by their own page.
+pub const SESSIONS_PER_TASK_MAX: i64 = 500;
+
+/// An open store. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Store {
+    engine: Engine,
+    deadline: Option<Duration>,
+}
+
+#[derive(Clone, Debug)]
+enum Engine {
+    Sqlite(Arc<sqlite::Sqlite>),
+}
+
+/// Runs a statement function as one job of the engine's writer or readers.
+macro_rules! run {
+    ($store:ident.$lane:ident($module:ident::$function:ident $(, $argument:expr)*)) => {
+        match &$store.engine {
+            $crate::store::Engine::Sqlite(engine) => {
+                let work: $crate::store::job::Work<$crate::store::sqlite::Conn, _> = Box::new(move |conn| {
+                    Box::pin(async move {
+                        $crate::store::sqlite::statements::$module::$function(conn $(, $argument)*).await
+                    })
+                });
+                engine.$lane($store.deadline, work).await
+            }
+        }
+    };
+}
+pub(in crate::store) use run;
+
+impl Store {
+    /// Opens the file, makes it if it is not there, and brings its schema up to date.
+    ///
+    /// # Errors
+    /// [`Error::Held`]: another process has it; [`Error::Foreign`], [`Error::NewerSchema`]: not for this program.
+    pub async fn open(options: &StoreOptions) -> Result<Self, Error> {
+        let engine = sqlite::Sqlite::open(options).await?;
+        Ok(Self { engine: Engine::Sqlite(Arc::new(engine)), deadline: None })
+    }
+
+    /// The same store for a caller that waits no longer than this for each answer. A job that has not begun by
+    /// then is taken back ([`Error::Timeout`]); one that has runs to its end ([`Error::UnknownCommit`]).
+    #[must_use]
+    pub fn with_deadline(&self, deadline: Duration) -> Self {
+        Self { engine: self.engine.clone(), deadline: Some(deadline) }
+    }
+
+    /// Lets all waiting jobs end, then closes the file. Later calls answer [`Error::Closed`].
+    ///
+    /// # Errors
+    /// [`Error::Db`] if the log could not be truncated; nothing is lost by that.
+    pub async fn close(&self) -> Result<(), Error> {
+        match &self.engine {
+            Engine::Sqlite(engine) => engine.close().await,
+        }
+    }
+
+    /// The door: loads the session's view, decides, makes the guarded changes, appends the events, commits.
+    /// A refusal has written nothing. A caller that goes away changes nothing: the job runs to its end.
+    ///
+    /// # Errors
+    /// [`Error::Fenced`]: `epoch` is over; [`Error::Guard`]: a row was not as decided upon; all but
+    /// [`Error::UnknownCommit`] have changed nothing.
+    pub async fn transact<F>(
+        &self,
+        session: &SessionId,
+        focus: Focus,
+        epoch: Epoch,
+        decide: F,
+    ) -> Result<Result<Decided, Refusal>, Error>
+    where
+        F: Fn(&SessionView) -> Result<Decision, Refusal> + Send + 'static,
+    {
+        let session = session.clone();
+        let meter = self.meter();
+        run!(self.write(transact::transact, &meter, &session, &focus, epoch, decide))
+    }
+
+    /// What a decision would see now.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn view(&self, session: &SessionId, focus: Focus) -> Result<SessionView, Error> {
+        let session = session.clone();
+        let meter = self.meter();
+        run!(self.read(view::load, &meter, &session, &focus, None))
+    }
+
+    /// Statements executed so far by all connections; what only opens or closes a transaction does not count.
+    pub fn statement_count(&self) -> u64 {
+        self.meter().statements()
+    }
+
+    /// Question rows left out so far because they cannot be read.
+    pub fn inert_count(&self) -> u64 {
+        self.meter().inert()
+    }
+
+    fn meter(&self) -> Arc<meter::Meter> {
+        match &self.engine {
+            Engine::Sqlite(engine) => engine.meter(),
+        }
+    }
+}

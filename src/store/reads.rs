@@ -1,0 +1,277 @@
+//! Reads; each one sees one snapshot. Pages are bounded by their limit and go by keys.
+//! May import: ids, scope, lifecycle.
+
+use std::collections::HashMap;
+
+use crate::ids::{
+    ClaimId, Epoch, MessageId, Micros, Ordinal, PendingId, Position, SessionId, StoreId, TaskId, TurnId,
+    WorkspaceId,
+};
+use crate::lifecycle::ClaimFate;
+use crate::scope::Scope;
+
+use super::{
+    BundleRow, Error, MessageRowOut, OutboxRow, Page, PendingFilter, SessionRow, Store, TaskFilter, TaskKey,
+    TaskListRow, TaskRow, TokenRow, TurnRow, Workspace, run,
+};
+
+impl Store {
+    /// The store's identity; it changes only at creation or restore from a backup.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn store_id(&self) -> Result<StoreId, Error> {
+        run!(self.read(generations::store_id))
+    }
+
+    /// The newest backend generation, or 0.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn newest_epoch(&self) -> Result<Epoch, Error> {
+        run!(self.read(generations::newest))
+    }
+
+    /// Sessions in which a dead generation left something to recover, ordered by id.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn sessions_to_recover(&self) -> Result<Vec<SessionId>, Error> {
+        run!(self.read(recovery::sessions_to_recover))
+    }
+
+    /// Watchdogs whose time has come by then, the earliest first.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn watchdogs_due(
+        &self,
+        until: Micros,
+        limit: i64,
+    ) -> Result<Vec<(SessionId, TurnId, Micros)>, Error> {
+        run!(self.read(recovery::watchdogs_due, until, limit))
+    }
+
+    /// Events that the bus has not taken, in commit order.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn outbox_unaccepted(&self, after: Position, limit: i64) -> Result<Vec<OutboxRow>, Error> {
+        run!(self.read(outbox::unaccepted, after, limit))
+    }
+
+    /// Events after a position, in commit order.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn outbox_after(&self, after: Position, limit: i64) -> Result<Vec<OutboxRow>, Error> {
+        run!(self.read(outbox::after, after, limit))
+    }
+
+    /// The position of the newest event, or 0.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn outbox_tip(&self) -> Result<Position, Error> {
+        run!(self.read(outbox::tip))
+    }
+
+    /// All workspaces, oldest first.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn workspaces(&self) -> Result<Vec<Workspace>, Error> {
+        run!(self.read(tasks::workspaces))
+    }
+
+    /// A task.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn task(&self, id: &TaskId) -> Result<Option<TaskRow>, Error> {
+        let id = id.clone();
+        run!(self.read(tasks::load, &id))
+    }
+
+    /// The token of that hash. One bound to a session is absent when that is gone, failed or cancelled; whether it is
+    /// expired or revoked stands in the row.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn token_by_hash(&self, hash: &[u8; 32]) -> Result<Option<TokenRow>, Error> {
+        let hash = *hash;
+        run!(self.read(tokens::by_hash, &hash))
+    }
+
+    /// How many tokens there are, revoked ones too.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn token_count(&self) -> Result<i64, Error> {
+        run!(self.read(tokens::count))
+    }
+
+    /// A page of tasks, newest activity first, each with its sessions; two statements whatever the page.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn tasks_page(
+        &self,
+        scope: &Scope,
+        filter: &TaskFilter,
+        after: Option<TaskKey>,
+        limit: i64,
+    ) -> Result<Vec<TaskListRow>, Error> {
+        let scope = scope.clone();
+        let filter = filter.clone();
+        run!(self.read(lists::tasks_page, &scope, &filter, after.as_ref(), limit))
+    }
+
+    /// Sessions of those tasks, newest first, at most so many of each.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn sessions_of_tasks(
+        &self,
+        ids: &[TaskId],
+        limit_per_task: i64,
+    ) -> Result<HashMap<TaskId, Vec<SessionRow>>, Error> {
+        let ids = ids.to_vec();
+        run!(self.read(lists::sessions_of_tasks, &ids, limit_per_task))
+    }
+
+    /// Sessions of those ids, in no order; ids that name none are left out.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn sessions(&self, ids: &[SessionId]) -> Result<Vec<SessionRow>, Error> {
+        let ids = ids.to_vec();
+        run!(self.read(lists::sessions, &ids))
+    }
+
+    /// Bundles of those ids, oldest first; ids that name none are left out.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn bundles(&self, ids: &[PendingId]) -> Result<Vec<BundleRow>, Error> {
+        let ids = ids.to_vec();
+        run!(self.read(bundles::load, &ids))
+    }
+
+    /// The inbox: active bundles, oldest first, after that one (when asked, id).
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn pending_page(
+        &self,
+        scope: &Scope,
+        filter: &PendingFilter,
+        after: Option<(Micros, PendingId)>,
+        limit: i64,
+    ) -> Result<Vec<BundleRow>, Error> {
+        let scope = scope.clone();
+        let filter = filter.clone();
+        run!(self.read(bundles::pending_page, &scope, &filter, after.as_ref(), limit))
+    }
+
+    /// Bundles of a session, newest first.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn bundles_of_session(&self, session: &SessionId, limit: i64) -> Result<Vec<BundleRow>, Error> {
+        let session = session.clone();
+        run!(self.read(bundles::of_session, &session, limit))
+    }
+
+    /// Where a bundle belongs.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn session_of_bundle(
+        &self,
+        id: &PendingId,
+    ) -> Result<Option<(SessionId, TaskId, WorkspaceId)>, Error> {
+        let id = id.clone();
+        run!(self.read(bundles::session_of_bundle, &id))
+    }
+
+    /// Where a turn belongs.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn session_of_turn(&self, id: &TurnId) -> Result<Option<(SessionId, TaskId, WorkspaceId)>, Error> {
+        let id = id.clone();
+        run!(self.read(bundles::session_of_turn, &id))
+    }
+
+    /// Where a message belongs.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn session_of_message(
+        &self,
+        id: &MessageId,
+    ) -> Result<Option<(SessionId, TaskId, WorkspaceId)>, Error> {
+        let id = id.clone();
+        run!(self.read(bundles::session_of_message, &id))
+    }
+
+    /// What became of a claim, by its rows.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn claim_fate(&self, pending: &PendingId, claim: &ClaimId) -> Result<ClaimFate, Error> {
+        let pending = pending.clone();
+        let claim = claim.clone();
+        run!(self.read(bundles::claim_fate, &pending, &claim))
+    }
+
+    /// Turns of those ids, visible or not, in no order.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn turns(&self, ids: &[TurnId]) -> Result<Vec<TurnRow>, Error> {
+        let ids = ids.to_vec();
+        run!(self.read(transcript::turns, &ids))
+    }
+
+    /// Visible turns of a session after an ordinal, in order.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn turns_page(
+        &self,
+        session: &SessionId,
+        after: Option<Ordinal>,
+        limit: i64,
+    ) -> Result<Vec<TurnRow>, Error> {
+        let session = session.clone();
+        run!(self.read(transcript::turns_page, &session, after, limit))
+    }
+
+    /// Turns whose dispatch has an unknown outcome.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn ambiguous(&self, limit: i64) -> Result<Vec<TurnRow>, Error> {
+        run!(self.read(transcript::ambiguous, limit))
+    }
+
+    /// Messages of those ids, in no order.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn messages(&self, ids: &[MessageId]) -> Result<Vec<MessageRowOut>, Error> {
+        let ids = ids.to_vec();
+        run!(self.read(transcript::messages, &ids))
+    }
+
+    /// A page of a session's messages by (created, id); backward: newest first.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn messages_page(&self, session: &SessionId, page: Page) -> Result<Vec<MessageRowOut>, Error> {
+        let session = session.clone();
+        run!(self.read(transcript::messages_page, &session, &page))
+    }
+}

@@ -1,0 +1,210 @@
+//! The writer lane: one thread owns the only writing connection and commits waiting jobs as a group.
+//! May import: the store's shared parts.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel};
+use std::time::Duration;
+
+use diesel::SqliteConnection;
+use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
+use tokio::sync::oneshot;
+
+use crate::store::error::Error;
+use crate::store::job::Job;
+use crate::store::meter::Meter;
+use crate::store::options::StoreOptions;
+
+use super::connection::{Conn, open_writer, with, wrap};
+use super::lock::FileLock;
+use super::schema_check::prepare;
+
+/// How long the lane rests before it looks at the size of the log.
+const IDLE: Duration = Duration::from_secs(2);
+/// A log of this size is truncated when the lane rests.
+const WAL_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+type Queued = Box<dyn Job<Conn>>;
+type Manager = AnsiTransactionManager;
+
+/// The sending end.
+pub(super) struct Lane {
+    jobs: SyncSender<Queued>,
+    ended: oneshot::Receiver<Result<(), Error>>,
+}
+
+impl Lane {
+    /// Takes the file's lock, opens, checks and migrates it on the lane's own thread.
+    pub(super) async fn start(options: StoreOptions, meter: Arc<Meter>) -> Result<Self, Error> {
+        let (jobs, queue) = sync_channel(options.queue_max);
+        let (opened, is_open) = oneshot::channel();
+        let (end, ended) = oneshot::channel();
+        let run = move || {
+            let mut writer = match Writer::open(options, meter) {
+                Ok(writer) => {
+                    let _ = opened.send(Ok(()));
+                    writer
+                }
+                Err(error) => {
+                    let _ = opened.send(Err(error));
+                    return;
+                }
+            };
+            writer.serve(&queue);
+            let closed = writer.close();
+            drop(writer);
+            let _ = end.send(closed);
+        };
+        std::thread::Builder::new().name("store-writer".to_owned()).spawn(run)?;
+        is_open.await.unwrap_or(Err(Error::Closed))?;
+        Ok(Self { jobs, ended })
+    }
+
+    pub(super) fn send(&self, job: Queued) -> Result<(), Error> {
+        self.jobs.try_send(job).map_err(|error| match error {
+            TrySendError::Full(_) => Error::QueueFull,
+            TrySendError::Disconnected(_) => Error::Closed,
+        })
+    }
+
+    /// Takes no more jobs; answers when the last has run.
+    pub(super) fn end(self) -> oneshot::Receiver<Result<(), Error>> {
+        self.ended
+    }
+}
+
+/// The lane's thread.
+struct Writer {
+    conn: Conn,
+    options: StoreOptions,
+    meter: Arc<Meter>,
+    has_written: bool,
+    has_checked: bool,
+    /// Held until the last connection of the lane is closed.
+    _lock: FileLock,
+}
+
+impl Writer {
+    fn open(options: StoreOptions, meter: Arc<Meter>) -> Result<Self, Error> {
+        let lock = FileLock::take(&options.path)?;
+        super::schema_check::check_header(&options.path)?;
+        let mut raw = open_writer(&options.path, options.busy_timeout_ms)?;
+        prepare(&mut raw)?;
+        let conn = wrap(raw, &meter);
+        Ok(Self { conn, options, meter, has_written: false, has_checked: false, _lock: lock })
+    }
+
+    fn serve(&mut self, queue: &Receiver<Queued>) {
+        loop {
+            match queue.recv_timeout(IDLE) {
+                Ok(first) => self.commit_group(gather(first, queue, self.batch_max())),
+                Err(RecvTimeoutError::Timeout) => self.rest(),
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    fn batch_max(&self) -> usize {
+        if self.options.is_group_commit_on { self.options.batch_max.max(1) } else { 1 }
+    }
+
+    /// One BEGIN IMMEDIATE, a savepoint for each job, one COMMIT, then the answers.
+    fn commit_group(&mut self, jobs: Vec<Queued>) {
+        let jobs: Vec<_> = jobs.into_iter().filter(|job| job.begin()).collect();
+        self.has_written = true;
+        if let Err(error) = with(&mut self.conn, |c| Manager::begin_transaction_sql(c, "BEGIN IMMEDIATE")) {
+            self.note_failure(&error);
+            return answer_all(jobs, || Error::Busy);
+        }
+        let mut done: Vec<Queued> = Vec::with_capacity(jobs.len());
+        let mut waiting = jobs.into_iter();
+        for mut job in waiting.by_ref() {
+            let is_whole = self.run_one(job.as_mut());
+            done.push(job);
+            if !is_whole {
+                // The database dropped the whole transaction: nothing of the group is there any more.
+                self.reset();
+                answer_all(done, || Error::RolledBack);
+                return answer_all(waiting, || Error::RolledBack);
+            }
+        }
+        match with(&mut self.conn, Manager::commit_transaction) {
+            Ok(()) => done.into_iter().for_each(|job| job.answer(Ok(()))),
+            Err(error) => {
+                self.note_failure(&error);
+                self.reset();
+                let is_known = matches!(error, Error::Busy);
+                answer_all(done, || if is_known { Error::Busy } else { Error::UnknownCommit });
+            }
+        }
+    }
+
+    /// Runs a job in its savepoint. False: the savepoint was lost, and with it the transaction.
+    fn run_one(&mut self, job: &mut dyn Job<Conn>) -> bool {
+        if with(&mut self.conn, Manager::begin_transaction).is_err() {
+            return false;
+        }
+        let step =
+            if job.run(&mut self.conn) { Manager::commit_transaction } else { Manager::rollback_transaction };
+        with(&mut self.conn, step).is_ok()
+    }
+
+    /// Back to a connection without a transaction, whatever it takes.
+    fn reset(&mut self) {
+        for _ in 0..2 {
+            let _ = with(&mut self.conn, Manager::rollback_transaction);
+        }
+        match open_writer(&self.options.path, self.options.busy_timeout_ms) {
+            Ok(raw) => self.conn = wrap(raw, &self.meter),
+            Err(error) => tracing::error!(%error, "the database does not open again"),
+        }
+    }
+
+    /// The first failure that is not a lock has the file checked (decisions 24).
+    fn note_failure(&mut self, error: &Error) {
+        tracing::error!(%error, "a commit failed");
+        if matches!(error, Error::Busy) || std::mem::replace(&mut self.has_checked, true) {
+            return;
+        }
+        if let Err(error) = with(&mut self.conn, |c| c.batch_execute("PRAGMA quick_check")) {
+            tracing::error!(%error, "the database could not be checked");
+        }
+    }
+
+    /// Truncates a log that grew while readers kept it.
+    fn rest(&mut self) {
+        if !std::mem::take(&mut self.has_written) {
+            return;
+        }
+        let mut wal = self.options.path.clone().into_os_string();
+        wal.push("-wal");
+        let bytes = std::fs::metadata(wal).map_or(0, |file| file.len());
+        if bytes > WAL_BYTES_MAX
+            && let Err(error) = with(&mut self.conn, truncate)
+        {
+            tracing::warn!(%error, bytes, "the log could not be truncated");
+        }
+    }
+
+    fn close(&mut self) -> Result<(), Error> {
+        with(&mut self.conn, truncate)
+    }
+}
+
+fn truncate(conn: &mut SqliteConnection) -> diesel::QueryResult<()> {
+    conn.batch_execute("PRAGMA wal_checkpoint(TRUNCATE)")
+}
+
+fn gather(first: Queued, queue: &Receiver<Queued>, max: usize) -> Vec<Queued> {
+    let mut jobs = vec![first];
+    while jobs.len() < max {
+        match queue.try_recv() {
+            Ok(job) => jobs.push(job),
+            Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
+        }
+    }
+    jobs
+}
+
+fn answer_all(jobs: impl IntoIterator<Item = Queued>, error: impl Fn() -> Error) {
+    jobs.into_iter().for_each(|job| job.answer(Err(error())));
+}

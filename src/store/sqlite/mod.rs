@@ -1,0 +1,92 @@
+//! The embedded engine: one writing thread that shares commits, a few reading threads, one process per file.
+//! May import: the store's shared parts.
+
+mod connection;
+mod lane;
+mod lock;
+mod readers;
+mod schema_check;
+#[path = "../statements/mod.rs"]
+pub(super) mod statements;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use super::error::Error;
+use super::job::{Job, Work, job};
+use super::meter::Meter;
+use super::options::StoreOptions;
+
+pub(super) use connection::Conn;
+
+/// The threads of one open database file.
+pub(super) struct Sqlite {
+    lane: Mutex<Option<lane::Lane>>,
+    readers: Mutex<Option<readers::Readers>>,
+    meter: Arc<Meter>,
+}
+
+impl std::fmt::Debug for Sqlite {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sqlite").finish_non_exhaustive()
+    }
+}
+
+impl Sqlite {
+    pub(super) async fn open(options: &StoreOptions) -> Result<Self, Error> {
+        let meter = Arc::new(Meter::default());
+        let lane = lane::Lane::start(options.clone(), Arc::clone(&meter)).await?;
+        let readers = readers::Readers::start(options, &meter).await?;
+        Ok(Self { lane: Mutex::new(Some(lane)), readers: Mutex::new(Some(readers)), meter })
+    }
+
+    pub(super) async fn write<R: Send + 'static>(
+        &self,
+        deadline: Option<Duration>,
+        work: Work<Conn, R>,
+    ) -> Result<R, Error> {
+        let (job, waiting) = job(work);
+        self.send_write(job)?;
+        waiting.answer(deadline).await
+    }
+
+    pub(super) async fn read<R: Send + 'static>(
+        &self,
+        deadline: Option<Duration>,
+        work: Work<Conn, R>,
+    ) -> Result<R, Error> {
+        let (job, waiting) = job(work);
+        self.send_read(job)?;
+        match waiting.answer(deadline).await {
+            // Nothing is in doubt after a read.
+            Err(Error::UnknownCommit) => Err(Error::Timeout),
+            answer => answer,
+        }
+    }
+
+    fn send_write(&self, job: Box<dyn Job<Conn>>) -> Result<(), Error> {
+        let lane = self.lane.lock().unwrap_or_else(PoisonError::into_inner);
+        lane.as_ref().ok_or(Error::Closed)?.send(job)
+    }
+
+    fn send_read(&self, job: Box<dyn Job<Conn>>) -> Result<(), Error> {
+        let readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        readers.as_ref().ok_or(Error::Closed)?.send(job)
+    }
+
+    pub(super) fn meter(&self) -> Arc<Meter> {
+        Arc::clone(&self.meter)
+    }
+
+    /// Lets the waiting jobs end, then truncates the log of the database and gives up the lock.
+    pub(super) async fn close(&self) -> Result<(), Error> {
+        let readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(readers);
+        let lane = self.lane.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(lane) = lane else { return Ok(()) };
+        let ended: oneshot::Receiver<Result<(), Error>> = lane.end();
+        ended.await.unwrap_or(Err(Error::Closed))
+    }
+}

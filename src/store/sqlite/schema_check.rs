@@ -1,0 +1,88 @@
+//! Is the file ours, and does this program know its schema? Then it is brought up to date.
+//! May import: the store's shared parts.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use diesel::connection::SimpleConnection;
+use diesel::migration::{Migration, MigrationSource};
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Text};
+use diesel::sqlite::{Sqlite, SqliteConnection};
+use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
+
+use crate::store::error::Error;
+
+/// The schema's versions.
+pub(super) const MIGRATIONS: EmbeddedMigrations = embed_migrations!("migrations/sqlite");
+
+/// Marks a file as ours: "Answ" in ASCII.
+const APPLICATION_ID: i64 = 0x416e_7377;
+
+#[derive(QueryableByName)]
+struct Number {
+    #[diesel(sql_type = BigInt)]
+    value: i64,
+}
+
+#[derive(QueryableByName)]
+struct Version {
+    #[diesel(sql_type = Text)]
+    version: String,
+}
+
+/// Refuses a file that is no database at all, before anything could write to it.
+pub(super) fn check_header(path: &Path) -> Result<(), Error> {
+    const HEADER: &[u8; 16] = b"SQLite format 3\0";
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    let mut start = Vec::with_capacity(HEADER.len());
+    file.by_ref().take(16).read_to_end(&mut start)?;
+    if start.is_empty() || start == HEADER {
+        Ok(())
+    } else {
+        Err(Error::Foreign(format!("{} is no SQLite file", path.display())))
+    }
+}
+
+/// Checks whose the file is and how new, then migrates it.
+pub(super) fn prepare(conn: &mut SqliteConnection) -> Result<(), Error> {
+    let tables = number(conn, "SELECT count(*) AS value FROM sqlite_master WHERE type = 'table'")?;
+    let id = number(conn, "SELECT application_id AS value FROM pragma_application_id")?;
+    match (tables, id) {
+        (_, APPLICATION_ID) => {}
+        (0, 0) => conn.batch_execute(&format!("PRAGMA application_id = {APPLICATION_ID}"))?,
+        _ => return Err(Error::Foreign(format!("its application id is {id}"))),
+    }
+    check_version(conn)?;
+    conn.run_pending_migrations(MIGRATIONS)
+        .map(|_| ())
+        .map_err(|error| Error::Corrupt(format!("its schema could not be brought up to date: {error}")))
+}
+
+fn check_version(conn: &mut SqliteConnection) -> Result<(), Error> {
+    let names = "SELECT count(*) AS value FROM sqlite_master WHERE name = '__diesel_schema_migrations'";
+    if number(conn, names)? == 0 {
+        return Ok(());
+    }
+    let migrations: Vec<Box<dyn Migration<Sqlite>>> =
+        MIGRATIONS.migrations().map_err(|error| Error::Corrupt(error.to_string()))?;
+    let known: Vec<String> = migrations.iter().map(|m| m.name().version().to_string()).collect();
+    let applied = diesel::sql_query("SELECT version FROM __diesel_schema_migrations ORDER BY version DESC")
+        .load::<Version>(conn)?;
+    match applied.into_iter().find(|row| !known.contains(&row.version)) {
+        Some(row) => {
+            let known = known.into_iter().max().unwrap_or_default();
+            Err(Error::NewerSchema { found: row.version, known })
+        }
+        None => Ok(()),
+    }
+}
+
+fn number(conn: &mut SqliteConnection, sql: &str) -> Result<i64, Error> {
+    Ok(diesel::sql_query(sql).get_result::<Number>(conn)?.value)
+}

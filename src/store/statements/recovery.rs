@@ -1,0 +1,70 @@
+//! What a start and the timers look for; each by a partial index. May import: the store's shared parts.
+
+use std::collections::BTreeSet;
+
+use diesel::dsl::{exists, not};
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+
+use crate::ids::{Micros, SessionId, TurnId};
+use crate::store::error::Error;
+use crate::store::schema::{
+    active_rows, backend_generations as generations, clarification_waiters as waiters,
+    task_session_messages as messages, task_session_turns as turns, task_sessions as sessions,
+};
+
+use super::Conn;
+
+/// Sessions in which a dead generation left something, in the order of their ids: open intents, reservations,
+/// waiters of generations that are not alive, live bundles that nobody waits for, and blocked sessions.
+pub(in crate::store) async fn sessions_to_recover(conn: &mut Conn) -> Result<Vec<SessionId>, Error> {
+    let claimed = messages::table.filter(messages::has_intent).select(messages::session_id);
+    let reserved = turns::table.filter(turns::is_reserved).select(turns::session_id);
+    let alive = generations::table.filter(generations::is_live).select(generations::epoch);
+    let orphaned = waiters::table.filter(waiters::epoch.ne_all(alive)).select(waiters::session_id);
+    let blocked = sessions::table.filter(sessions::is_blocked).select(sessions::id);
+    let mut ids: BTreeSet<String> = claimed.load(conn).await?.into_iter().collect();
+    ids.extend(reserved.load::<String>(conn).await?);
+    ids.extend(orphaned.load::<String>(conn).await?);
+    ids.extend(blocked.load::<String>(conn).await?);
+    ids.extend(ownerless(conn).await?);
+    Ok(ids.into_iter().map(SessionId::new).collect())
+}
+
+/// Sessions with an active bundle that is not marked detached though nobody alive waits for it.
+async fn ownerless(conn: &mut Conn) -> Result<Vec<String>, Error> {
+    let live_rows = messages::table
+        .filter(messages::session_id.eq(active_rows::session_id))
+        .filter(messages::pending_id.eq(active_rows::pending_id.nullable()))
+        .filter(messages::is_open)
+        .filter(not(messages::is_detached));
+    let waiting = waiters::table
+        .inner_join(generations::table.on(generations::epoch.eq(waiters::epoch)))
+        .filter(waiters::pending_id.eq(active_rows::pending_id))
+        .filter(generations::is_live);
+    Ok(active_rows::table
+        .filter(exists(live_rows))
+        .filter(not(exists(waiting)))
+        .select(active_rows::session_id)
+        .distinct()
+        .load(conn)
+        .await?)
+}
+
+/// Watchdogs whose time has come, the earliest first.
+pub(in crate::store) async fn watchdogs_due(
+    conn: &mut Conn,
+    until: Micros,
+    limit: i64,
+) -> Result<Vec<(SessionId, TurnId, Micros)>, Error> {
+    let rows: Vec<(String, String, i64)> = turns::table
+        .filter(turns::has_watchdog)
+        .filter(turns::watchdog_us.le(until.0))
+        .order((turns::watchdog_us, turns::id))
+        .limit(limit)
+        .select((turns::session_id, turns::id, turns::watchdog_us))
+        .load(conn)
+        .await?;
+    let read = |(session, turn, at)| (SessionId::new(session), TurnId::new(turn), Micros(at));
+    Ok(rows.into_iter().map(read).collect())
+}

@@ -1,0 +1,4 @@
+//! Tests of the store against real files. May import: the house below and the store's inside.
+
+mod contract;
+mod support;

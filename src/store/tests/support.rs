@@ -1,0 +1,190 @@
+//! A store in a directory of its own, with ids and a clock that count. May import: the store.
+
+use std::cell::Cell;
+
+use uuid::Uuid;
+
+use crate::ids::{
+    ClientKey, Epoch, EventId, Micros, PendingId, PrincipalId, SessionId, TaskId, TurnId, WaiterId, WorkspaceId,
+};
+use crate::lifecycle::{
+    AcceptTurn, Admission, Answer, Ask, Choice, Command, Decision, Effect, ExpectedTurn, Keyed, QuestionSpec,
+    Refusal, Respond, Stamp, TurnKind, decide,
+};
+use crate::store::{Error, Store, StoreOptions, TaskRow, Workspace};
+
+pub(super) struct Home {
+    pub(super) store: Store,
+    pub(super) options: StoreOptions,
+    pub(super) epoch: Epoch,
+    pub(super) directory: tempfile::TempDir,
+    clock: Cell<i64>,
+}
+
+pub(super) fn key(text: &str) -> Keyed {
+    Keyed { key: ClientKey::new(text), body_hash: format!("hash of {text}") }
+}
+
+pub(super) fn question(number: usize) -> QuestionSpec {
+    let choice = |n: usize| Choice {
+        id: format!("q{number}_opt{n}").into_id(),
+        label: format!("Label {n}"),
+        description: String::new(),
+    };
+    QuestionSpec {
+        id: crate::ids::QuestionId::new(format!("q{number}")),
+        title: String::new(),
+        prompt: format!("Question {number}?"),
+        options: vec![choice(1), choice(2)],
+        multi_select: false,
+        allow_custom_text: true,
+        secret: false,
+    }
+}
+
+trait IntoId {
+    fn into_id(self) -> crate::ids::OptionId;
+}
+
+impl IntoId for String {
+    fn into_id(self) -> crate::ids::OptionId {
+        crate::ids::OptionId::new(self)
+    }
+}
+
+impl Home {
+    pub(super) async fn new() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    pub(super) async fn with(set: impl FnOnce(&mut StoreOptions)) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let mut options = StoreOptions::new(directory.path().join("a%b?c.db"));
+        set(&mut options);
+        let store = Store::open(&options).await.unwrap();
+        let epoch = store.epoch_allocate(Micros(1)).await.unwrap();
+        let home = Self { store, options, epoch, directory, clock: Cell::new(1_000) };
+        let workspace = Workspace { id: WorkspaceId::new("w"), name: "W".into(), created_at: Micros(1) };
+        home.store.workspace_insert(workspace).await.unwrap();
+        home.add_task("k").await;
+        home
+    }
+
+    /// Closes and opens again, as a restarted server does.
+    pub(super) async fn restart(&mut self) {
+        self.store.close().await.unwrap();
+        self.store = Store::open(&self.options).await.unwrap();
+        self.epoch = self.store.epoch_allocate(self.now()).await.unwrap();
+    }
+
+    pub(super) async fn add_task(&self, id: &str) {
+        let now = self.now();
+        let task = TaskRow {
+            id: TaskId::new(id),
+            workspace_id: WorkspaceId::new("w"),
+            title: format!("Task {id}"),
+            description: String::new(),
+            state: "TODO".into(),
+            created_at: now,
+            updated_at: now,
+            last_activity_at: now,
+        };
+        self.store.task_insert(task, EventId::from(self.stamp().base)).await.unwrap();
+    }
+
+    pub(super) fn now(&self) -> Micros {
+        self.clock.set(self.clock.get() + 1);
+        Micros(self.clock.get())
+    }
+
+    pub(super) fn stamp(&self) -> Stamp {
+        let now = self.now();
+        Stamp { now, epoch: self.epoch, base: Uuid::from_u128(u128::try_from(now.0).unwrap() << 32) }
+    }
+
+    pub(super) async fn try_run(
+        &self,
+        session: &SessionId,
+        command: Command,
+    ) -> Result<Result<Decision, Refusal>, Error> {
+        let (focus, stamp) = (command.focus(), self.stamp());
+        let run = self.store.transact(session, focus, self.epoch, move |view| decide(view, &command, &stamp));
+        Ok(run.await?.map(|decided| decided.decision))
+    }
+
+    pub(super) async fn run(&self, session: &SessionId, command: Command) -> Effect {
+        self.try_run(session, command).await.unwrap().unwrap().effect
+    }
+
+    pub(super) async fn session(&self) -> SessionId {
+        self.session_of("k").await
+    }
+
+    pub(super) async fn session_of(&self, task: &str) -> SessionId {
+        let command = Command::CreateSession {
+            task_id: TaskId::new(task),
+            executor: Some("x".into()),
+            is_watchdog_on: true,
+        };
+        match self.run(&SessionId::new(""), command).await {
+            Effect::Session(id) => id,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(super) async fn turn(&self, session: &SessionId) -> TurnId {
+        match self.run(session, accept(Admission::Immediate)).await {
+            Effect::Turn(id) => id,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(super) async fn ask(
+        &self,
+        session: &SessionId,
+        name: &str,
+        count: usize,
+        waiter: Option<&str>,
+    ) -> PendingId {
+        match self.run(session, ask(name, count, waiter)).await {
+            Effect::Asked { outcome, .. } => outcome.pending_id,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+pub(super) fn accept(admission: Admission) -> Command {
+    Command::AcceptTurn(AcceptTurn {
+        prompt: "Do it".into(),
+        kind: TurnKind::Work,
+        admission,
+        expected: None::<ExpectedTurn>,
+        principal: PrincipalId::new("p"),
+        key: None,
+    })
+}
+
+pub(super) fn ask(name: &str, count: usize, waiter: Option<&str>) -> Command {
+    Command::Ask(Ask {
+        expected: None,
+        questions: (1..=count).map(question).collect(),
+        context: "Background".into(),
+        key: key(name),
+        is_key_explicit: true,
+        waiter: waiter.map(WaiterId::new),
+    })
+}
+
+pub(super) fn respond(pending_id: &PendingId, count: usize, name: &str) -> Command {
+    let answer = |n: usize| {
+        let answer = Answer { option_ids: vec![format!("q{n}_opt1").into_id()], custom_text: None };
+        (crate::ids::QuestionId::new(format!("q{n}")), answer)
+    };
+    Command::Respond(Respond {
+        pending_id: pending_id.clone(),
+        answers: (1..=count).map(answer).collect(),
+        expected_turn: None,
+        principal: PrincipalId::new("p"),
+        key: key(name),
+    })
+}

@@ -1,0 +1,81 @@
+//! Small writes beside the door: generations, event acceptance, workspaces, tasks, tokens. Each is one job.
+//! May import: ids.
+
+use crate::ids::{Epoch, EventId, Micros, Position, TaskId, TokenId};
+
+use super::{Error, Store, TaskPatch, TaskRow, TokenRow, Workspace, run};
+
+impl Store {
+    /// Gives out the next backend generation; on SQLite every older one is over then.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn epoch_allocate(&self, now: Micros) -> Result<Epoch, Error> {
+        run!(self.write(generations::allocate, now))
+    }
+
+    /// Marks events as taken by the bus.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn outbox_accept(&self, positions: Vec<Position>, now: Micros) -> Result<(), Error> {
+        run!(self.write(outbox::accept, &positions, now))
+    }
+
+    /// Adds a workspace.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn workspace_insert(&self, workspace: Workspace) -> Result<(), Error> {
+        run!(self.write(tasks::workspace_insert, workspace))
+    }
+
+    /// Adds a task and announces it under that event id.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn task_insert(&self, task: TaskRow, event: EventId) -> Result<(), Error> {
+        run!(self.write(tasks::insert, task, event))
+    }
+
+    /// Changes a task's own fields and announces it; false: there is none.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn task_update(
+        &self,
+        id: &TaskId,
+        patch: TaskPatch,
+        now: Micros,
+        event: EventId,
+    ) -> Result<bool, Error> {
+        let id = id.clone();
+        run!(self.write(tasks::update, &id, patch, now, event))
+    }
+
+    /// Removes a task with its sessions, turns, messages, keys and waiters, and announces it; false: there is none.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn task_delete(&self, id: &TaskId, now: Micros, event: EventId) -> Result<bool, Error> {
+        let id = id.clone();
+        run!(self.write(tasks::delete, &id, now, event))
+    }
+
+    /// Adds an access token.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn token_insert(&self, token: TokenRow) -> Result<(), Error> {
+        run!(self.write(tokens::insert, token))
+    }
+
+    /// Takes a token back; false: there is none that still stands.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn token_revoke(&self, id: &TokenId, now: Micros) -> Result<bool, Error> {
+        let id = id.clone();
+        run!(self.write(tokens::revoke, &id, now))
+    }
+}
