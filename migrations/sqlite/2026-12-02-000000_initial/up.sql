@@ -105,6 +105,7 @@ CREATE TABLE task_session_turns (
 CREATE UNIQUE INDEX turns_by_ordinal ON task_session_turns (session_id, ordinal);
 CREATE INDEX turns_authoritative ON task_session_turns (session_id, ordinal) WHERE is_authoritative;
 CREATE INDEX turns_visible ON task_session_turns (session_id, ordinal) WHERE is_visible;
+CREATE INDEX turns_open ON task_session_turns (session_id) WHERE NOT has_ended;
 CREATE INDEX turns_reserved ON task_session_turns (session_id) WHERE is_reserved;
 CREATE INDEX turns_ambiguous ON task_session_turns (id) WHERE is_ambiguous;
 CREATE INDEX turns_with_watchdog ON task_session_turns (watchdog_us, id) WHERE has_watchdog;

@@ -54,11 +54,9 @@ pub(in crate::store) async fn load(
     {
         view.keys = keys_load(conn, session, &scope, key.as_str()).await?;
     }
+    view.waiters = waiters_load(conn, session).await?;
     load_messages(conn, meter, session, focus, &mut view).await?;
     load_missing_turns(conn, session, &mut view).await?;
-    if !view.bundles.is_empty() {
-        view.waiters = waiters_load(conn, session, &view.bundles).await?;
-    }
     view.dead_epochs = dead_epochs(conn, &view, own).await?;
     Ok(view)
 }
@@ -101,7 +99,8 @@ async fn task_load(conn: &mut Conn, id: &TaskId) -> Result<Option<TaskRef>, Erro
     Ok(Some(TaskRef { id: id.clone(), workspace_id: WorkspaceId::new(workspace), session_count: count }))
 }
 
-/// Current and newer turns, reservations, and the turn named.
+/// Current and newer turns, reservations, turns that are not over (an attempted successor is current before its
+/// predecessor ends), and the turn named.
 async fn turns_load(conn: &mut Conn, session: &SessionId, named: Option<&TurnId>) -> Result<Vec<Turn>, Error> {
     let current = older
         .filter(older.field(turns::session_id).eq(session.as_str()))
@@ -118,14 +117,19 @@ async fn turns_load(conn: &mut Conn, session: &SessionId, named: Option<&TurnId>
         .filter(turns::session_id.eq(session.as_str()))
         .filter(turns::is_reserved)
         .select(TurnRecord::as_select());
+    let open = turns::table
+        .filter(turns::session_id.eq(session.as_str()))
+        .filter(not(turns::has_ended))
+        .select(TurnRecord::as_select());
+    let standing = newest.union_all(reserved).union_all(open);
     let rows: Vec<TurnRecord> = match named {
-        None => newest.union_all(reserved).load(conn).await?,
+        None => standing.load(conn).await?,
         Some(id) => {
             let named = turns::table
                 .filter(turns::id.eq(id.as_str()))
                 .filter(turns::session_id.eq(session.as_str()))
                 .select(TurnRecord::as_select());
-            newest.union_all(reserved).union_all(named).load(conn).await?
+            standing.union_all(named).load(conn).await?
         }
     };
     let mut found = Vec::with_capacity(rows.len());
@@ -180,7 +184,7 @@ async fn load_messages(
 ) -> Result<(), Error> {
     let current = view.current_turn().map(|turn| turn.id.as_str().to_owned()).unwrap_or_default();
     let mut wanted = named_bundles(view, focus);
-    let first = focus.pending_id.as_ref().or(wanted.iter().next()).cloned();
+    let first = focus.pending_id.clone();
     let mut rows = standing_rows(conn, session, &current, first.as_ref()).await?;
     if let Some(id) = &focus.message_id {
         rows.extend(message_row(conn, session, id).await?);
@@ -200,15 +204,17 @@ async fn load_messages(
         found.add(meter, rows, focus)?;
     }
     view.bundles = found.bundles();
+    view.waiters.retain(|waiter| view.bundles.iter().any(|bundle| bundle.pending_id == waiter.pending_id));
     view.permissions = found.permissions;
     view.message = found.message;
     Ok(())
 }
 
-/// Bundles that the command, a watchdog or its key names.
+/// Bundles that the command, a waiter, a watchdog or the command's key names.
 fn named_bundles(view: &SessionView, focus: &Focus) -> BTreeSet<PendingId> {
     let mut named: BTreeSet<PendingId> = focus.pending_id.iter().cloned().collect();
     named.extend(view.turns.iter().filter_map(|turn| Some(turn.watchdog.as_ref()?.pending_id.clone())));
+    named.extend(view.waiters.iter().map(|waiter| waiter.pending_id.clone()));
     named.extend(view.keys.iter().filter_map(|record| match &record.result {
         KeyResult::Asked(id) => Some(id.clone()),
         KeyResult::Responded(..) | KeyResult::Prompted(_) => None,
@@ -342,10 +348,11 @@ async fn load_missing_turns(conn: &mut Conn, session: &SessionId, view: &mut Ses
     add_turns(&mut view.turns, rows)
 }
 
-/// Waiters of the loaded bundles. A session's waiters are few, so one cached statement takes them all.
-async fn waiters_load(conn: &mut Conn, session: &SessionId, bundles: &[Bundle]) -> Result<Vec<Waiter>, Error> {
+/// A session's waiters; they are few, because a superseded or decided bundle has none.
+async fn waiters_load(conn: &mut Conn, session: &SessionId) -> Result<Vec<Waiter>, Error> {
     let rows: Vec<(String, String, i64)> = waiters::table
         .filter(waiters::session_id.eq(session.as_str()))
+        .order((waiters::pending_id, waiters::id))
         .select((waiters::id, waiters::pending_id, waiters::epoch))
         .load(conn)
         .await?;
@@ -354,8 +361,7 @@ async fn waiters_load(conn: &mut Conn, session: &SessionId, bundles: &[Bundle]) 
         pending_id: PendingId::new(pending),
         epoch: Epoch(epoch),
     };
-    let is_loaded = |waiter: &Waiter| bundles.iter().any(|bundle| bundle.pending_id == waiter.pending_id);
-    Ok(rows.into_iter().map(read).filter(is_loaded).collect())
+    Ok(rows.into_iter().map(read).collect())
 }
 
 /// Generations that own something loaded and are not alive. Asked only if one beside our own owns anything.

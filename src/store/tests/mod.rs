@@ -1,4 +1,6 @@
 //! Tests of the store against real files. May import: the house below and the store's inside.
 
 mod contract;
+mod differential;
+mod model;
 mod support;
