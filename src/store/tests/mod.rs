@@ -2,5 +2,8 @@
 
 mod contract;
 mod differential;
+mod files;
+mod lane;
 mod model;
+mod plans;
 mod support;

@@ -17,7 +17,7 @@ pub(super) struct Home {
     pub(super) store: Store,
     pub(super) options: StoreOptions,
     pub(super) epoch: Epoch,
-    pub(super) directory: tempfile::TempDir,
+    _directory: Option<tempfile::TempDir>,
     clock: Cell<i64>,
 }
 
@@ -59,15 +59,28 @@ impl Home {
 
     pub(super) async fn with(set: impl FnOnce(&mut StoreOptions)) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let mut options = StoreOptions::new(directory.path().join("a%b?c.db"));
+        // A path that a URL would read otherwise.
+        let mut options = StoreOptions::new(directory.path().join("a%41?b#c.db"));
         set(&mut options);
+        let mut home = Self::at(options).await;
+        home._directory = Some(directory);
+        home
+    }
+
+    /// A store with a workspace and a task, in that file.
+    pub(super) async fn at(options: StoreOptions) -> Self {
         let store = Store::open(&options).await.unwrap();
         let epoch = store.epoch_allocate(Micros(1)).await.unwrap();
-        let home = Self { store, options, epoch, directory, clock: Cell::new(1_000) };
+        let home = Self { store, options, epoch, _directory: None, clock: Cell::new(1_000) };
         let workspace = Workspace { id: WorkspaceId::new("w"), name: "W".into(), created_at: Micros(1) };
         home.store.workspace_insert(workspace).await.unwrap();
         home.add_task("k").await;
         home
+    }
+
+    /// A job behind all that were sent before it.
+    pub(super) async fn turn_marker(&self, session: &SessionId) {
+        self.try_run(session, Command::Expire).await.unwrap().unwrap_err();
     }
 
     /// Closes and opens again, as a restarted server does.
