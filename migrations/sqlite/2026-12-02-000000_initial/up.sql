@@ -14,6 +14,7 @@ CREATE TABLE backend_generations (
     ended_us BIGINT,
     is_live BOOLEAN NOT NULL GENERATED ALWAYS AS (ended_us IS NULL) STORED
 ) WITHOUT ROWID;
+CREATE INDEX generations_live ON backend_generations (epoch) WHERE is_live;
 
 CREATE TABLE workspaces (
     id TEXT PRIMARY KEY NOT NULL CHECK (typeof(id) = 'text' AND id <> ''),
@@ -63,6 +64,7 @@ CREATE TABLE task_sessions (
 );
 CREATE INDEX sessions_by_task ON task_sessions (task_id, created_us, id);
 CREATE INDEX sessions_live ON task_sessions (workspace_id) WHERE is_live;
+CREATE INDEX sessions_blocked ON task_sessions (id) WHERE is_blocked;
 CREATE INDEX sessions_input_capable ON task_sessions (task_id) WHERE is_input_capable;
 
 CREATE TABLE task_session_turns (
@@ -157,10 +159,10 @@ CREATE TABLE task_session_messages (
 );
 CREATE INDEX messages_by_time ON task_session_messages (session_id, created_us, id);
 CREATE INDEX messages_by_turn ON task_session_messages (turn_id);
-CREATE INDEX messages_by_bundle ON task_session_messages (pending_id) WHERE is_question;
+CREATE INDEX messages_by_bundle ON task_session_messages (pending_id, session_id, created_us) WHERE is_question;
+CREATE INDEX messages_questions ON task_session_messages (session_id, created_us, pending_id) WHERE is_question;
 CREATE INDEX messages_open ON task_session_messages (session_id, turn_id) WHERE is_open;
 CREATE INDEX messages_with_intent ON task_session_messages (session_id) WHERE has_intent;
-CREATE INDEX messages_open_live ON task_session_messages (session_id) WHERE is_open AND NOT is_detached;
 CREATE INDEX messages_permission ON task_session_messages (session_id, turn_id) WHERE is_permission_open;
 
 CREATE TABLE clarification_waiters (

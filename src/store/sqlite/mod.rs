@@ -20,6 +20,8 @@ use super::meter::Meter;
 use super::options::StoreOptions;
 
 pub(super) use connection::Conn;
+#[cfg(test)]
+pub(super) use schema_check::MIGRATIONS;
 
 /// The threads of one open database file.
 pub(super) struct Sqlite {

@@ -15,7 +15,7 @@ use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use crate::store::error::Error;
 
 /// The schema's versions.
-pub(super) const MIGRATIONS: EmbeddedMigrations = embed_migrations!("migrations/sqlite");
+pub(in crate::store) const MIGRATIONS: EmbeddedMigrations = embed_migrations!("migrations/sqlite");
 
 /// Marks a file as ours: "Answ" in ASCII.
 const APPLICATION_ID: i64 = 0x416e_7377;

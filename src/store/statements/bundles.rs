@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use diesel::dsl::min;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 
@@ -168,17 +167,19 @@ pub(in crate::store) async fn of_session(
     session: &SessionId,
     limit: i64,
 ) -> Result<Vec<BundleRow>, Error> {
-    let rows: Vec<Option<String>> = messages::table
+    let rows: Vec<(Option<String>, i64)> = messages::table
         .filter(messages::session_id.eq(session.as_str()))
         .filter(messages::is_question)
-        .group_by(messages::pending_id)
-        .order(min(messages::created_us).desc())
-        .then_order_by(messages::pending_id.desc())
+        .select((messages::pending_id, messages::created_us))
+        .distinct()
+        .order((messages::created_us.desc(), messages::pending_id.desc()))
         .limit(limit)
-        .select(messages::pending_id)
         .load(conn)
         .await?;
-    let ids: Vec<PendingId> = rows.into_iter().flatten().map(PendingId::new).collect();
+    let mut ids: Vec<PendingId> = rows.into_iter().filter_map(|(id, _)| id).map(PendingId::new).collect();
+    // Rows of a bundle that were imported may differ in their time.
+    ids.sort();
+    ids.dedup();
     let mut found = if ids.is_empty() { Vec::new() } else { load(conn, &ids).await? };
     found.reverse();
     Ok(found)

@@ -6,4 +6,5 @@ mod files;
 mod lane;
 mod model;
 mod plans;
+mod schema;
 mod support;
