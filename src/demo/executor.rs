@@ -45,12 +45,17 @@ impl Child {
                 Err(_narration) => tracing::info!(target: "demo-agent", "{line}"),
             }
         }
-        self.stdin.lock().await.take();
+        self.close().await;
         self.waiting.lock().await.clear();
         match child.wait().await {
             Ok(status) => tracing::info!(target: "demo-agent", %status, "the agent ended"),
             Err(error) => tracing::warn!(target: "demo-agent", %error, "the agent's end is unknown"),
         }
+    }
+
+    /// Closes the agent's stdin; it ends, and so does [`Self::listen`].
+    pub(super) async fn close(&self) {
+        self.stdin.lock().await.take();
     }
 
     async fn give(&self, dispatch: Dispatch) -> Outcome {

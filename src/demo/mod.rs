@@ -91,4 +91,9 @@ impl Demo {
         self.tasks.spawn("demo", async move { own.listen(stdout, child).await });
         Ok(())
     }
+
+    /// Tells the agent to end, by closing its stdin.
+    pub async fn stop(&self) {
+        self.child.close().await;
+    }
 }

@@ -6,8 +6,7 @@ import net from 'node:net';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { Client, StreamableHTTPClientTransport } from './peers/node_modules/@modelcontextprotocol/client/dist/index.mjs';
-import { BINARY, Server } from './server.mjs';
+import { BINARY, Server, tool } from './server.mjs';
 
 /** From the loss of a call to its durable detachment: no setting is part of it, all of it is margin. */
 const DETACH_BOUND_MS = 1_000;
@@ -162,16 +161,6 @@ class Scene {
   end() {
     for (const agent of this.agents) agent.kill();
   }
-}
-
-async function tool(server, token, name, args) {
-  const client = new Client({ name: 'matrix', version: '1' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
-  const requestInit = { headers: { Authorization: `Bearer ${token}` } };
-  await client.connect(new StreamableHTTPClientTransport(new URL(server.url), { requestInit }));
-  const result = await client.callTool({ name, arguments: args });
-  await client.close();
-  if (result.isError) throw new Error(result.content[0].text);
-  return result.structuredContent;
 }
 
 const CASES = {

@@ -18,5 +18,8 @@ fi
 [ -n "${ANSWERABLE_BIN:-}" ] || cargo build --quiet --bin answerable
 
 node=$(ls -d "$peers"/node_modules/node-linux-*/bin/node) # the inspector needs Node 22
-[ -n "${1:-}" ] || "$node" tests/mcp/conformance.mjs
+if [ -z "${1:-}" ]; then
+    "$node" tests/mcp/conformance.mjs
+    "$node" tests/mcp/access.mjs
+fi
 "$node" tests/mcp/matrix.mjs "${1:-}"

@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
+import { Client, StreamableHTTPClientTransport } from './peers/node_modules/@modelcontextprotocol/client/dist/index.mjs';
+
 export const BINARY = process.env.ANSWERABLE_BIN ?? 'target/debug/answerable';
 
 export class Server {
@@ -20,6 +22,7 @@ export class Server {
   async start() {
     const args = ['serve', '--listen', this.#address, '--database', `sqlite:${this.#database}`];
     this.#child = spawn(BINARY, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    process.once('exit', () => this.#child.kill('SIGKILL'));
     for await (const line of createInterface({ input: this.#child.stdout })) {
       const address = /http:\/\/([\d.]+:\d+)/.exec(line)?.[1];
       if (address) {
@@ -50,5 +53,31 @@ export class Server {
   /** Sessions with a running turn each, and the tokens that the tests use. */
   async seed(count) {
     throw new Error(`seed ${count}: set by the GraphQL schema`);
+  }
+}
+
+/** A client of the server for one piece of work. */
+export async function connected(server, token, work) {
+  const client = new Client({ name: 'tests', version: '1' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
+  const requestInit = { headers: token ? { Authorization: `Bearer ${token}` } : {} };
+  await client.connect(new StreamableHTTPClientTransport(new URL(server.url), { requestInit }));
+  try {
+    return await work(client);
+  } finally {
+    await client.close();
+  }
+}
+
+/** One tool call's structured result; a refusal is thrown as what the tool said. */
+export async function tool(server, token, name, args) {
+  const result = await connected(server, token, (client) => client.callTool({ name, arguments: args }));
+  if (result.isError) throw new Refusal(JSON.parse(result.content[0].text).error);
+  return result.structuredContent;
+}
+
+export class Refusal extends Error {
+  constructor(error) {
+    super(error.message);
+    Object.assign(this, error);
   }
 }
