@@ -1,0 +1,176 @@
+//! Drives a reservation: mark, call, acknowledge, publish; or roll back; or leave unknown (architecture section 6).
+//! May import: dispatch, outbox, store, lifecycle, ids.
+
+use std::sync::Arc;
+
+use crate::dispatch::{Dispatch, Executor, Outcome, Revocation};
+use crate::ids::{PendingId, Position, SessionId, TurnId};
+use crate::lifecycle::{Certainty, Command, DispatchOutcome, Effect, Focus, Refusal};
+
+use super::deliver::unknown;
+use super::{Authority, DeliveryFailure, Error, Failure, Responded};
+
+/// How a dispatch ended.
+pub(super) enum Dispatched {
+    /// The agent took it, and its start is announced.
+    Accepted,
+    /// It did not, or nobody can tell.
+    Failed(Failure),
+    /// The session ended meanwhile; the reservation was closed with it (decisions 6).
+    Overtaken,
+}
+
+impl Authority {
+    pub(super) async fn dispatch_answer(
+        &self,
+        session: &SessionId,
+        bundle: &PendingId,
+        turn: &TurnId,
+    ) -> Result<Responded, Error> {
+        match self.drive(session, turn).await {
+            Dispatched::Accepted => Ok(Responded::Accepted {
+                pending_id: bundle.clone(),
+                is_replayed: false,
+                dispatched_turn: Some(turn.clone()),
+            }),
+            Dispatched::Failed(failure) => Ok(Responded::Failed { pending_id: bundle.clone(), failure }),
+            Dispatched::Overtaken => Err(self.retired(session).await?.into()),
+        }
+    }
+
+    /// Takes a reservation to its end.
+    pub(super) async fn drive(&self, session: &SessionId, turn: &TurnId) -> Dispatched {
+        let (dispatch, executor) = match self.prepare(session, turn).await {
+            Ok(prepared) => prepared,
+            Err(failure) => return self.roll_back(session, turn, failure).await,
+        };
+        match self.transact(session, Command::MarkAttempted(turn.clone())).await {
+            Ok(_) => {}
+            Err(Error::Refused(_)) => return Dispatched::Overtaken,
+            Err(error) => {
+                let failure = Failure::retryable(DeliveryFailure::Persistence, error.to_string());
+                return self.roll_back(session, turn, failure).await;
+            }
+        }
+        match self.call(dispatch, executor).await {
+            Outcome::Accepted => self.publish(session, turn).await,
+            Outcome::Rejected { reason } => {
+                let failure = Failure::retryable(DeliveryFailure::Rejected, reason);
+                self.roll_back(session, turn, failure).await
+            }
+            Outcome::Unknown { reason } => self.leave_unknown(session, turn, &reason).await,
+        }
+    }
+
+    async fn prepare(
+        &self,
+        session: &SessionId,
+        turn: &TurnId,
+    ) -> Result<(Dispatch, Arc<dyn Executor>), Failure> {
+        let persistence = |error: crate::store::Error| {
+            Failure::retryable(DeliveryFailure::Persistence, error.to_string())
+        };
+        let focus = Focus { turn_id: Some(turn.clone()), ..Focus::default() };
+        let view = self.store().view(session, focus).await.map_err(persistence)?;
+        let name = view.session.as_ref().and_then(|session| session.executor.clone()).unwrap_or_default();
+        let reserved = view.turn(turn).and_then(|turn| Some((turn, turn.reservation.as_ref()?)));
+        let Some((executor, (row, reservation))) = self.0.parts.executors.get(&name).zip(reserved) else {
+            let message = format!("this server has no executor named {name:?}");
+            return Err(Failure::retryable(DeliveryFailure::AgentUnreachable, message));
+        };
+        let source = reservation.source.as_ref();
+        let predecessor = view.turns.iter().filter(|t| &t.id != turn && t.is_authoritative());
+        let dispatch = Dispatch {
+            session_id: session.clone(),
+            turn_id: turn.clone(),
+            source_turn_id: source.map(|source| source.turn_id.clone()),
+            pending_id: source.map(|source| source.pending_id.clone()),
+            generation: row.generation,
+            prompt: reservation.prompt.clone(),
+            is_interrupt: predecessor.max_by_key(|t| t.ordinal).is_some_and(|t| t.end.is_none()),
+        };
+        Ok((dispatch, executor))
+    }
+
+    /// The one external call: bounded, outside every lock, in a task of its own so that a panic is an outcome too.
+    async fn call(&self, dispatch: Dispatch, executor: Arc<dyn Executor>) -> Outcome {
+        let within = self.limits().dispatch;
+        let turn = dispatch.turn_id.clone();
+        let task = self.0.parts.tasks.spawn("dispatch", async move {
+            match tokio::time::timeout(within, executor.dispatch(dispatch, within)).await {
+                Ok(outcome) => outcome,
+                Err(_elapsed) => match tokio::time::timeout(within, executor.revoke(turn)).await {
+                    Ok(Revocation::Revoked) => {
+                        Outcome::Rejected { reason: "The agent did not take it in time; the call was taken back.".into() }
+                    }
+                    Ok(Revocation::AlreadyAccepted) => Outcome::Accepted,
+                    Ok(Revocation::Unknown) | Err(_) => Outcome::Unknown { reason: "the deadline passed".into() },
+                },
+            }
+        });
+        task.await.unwrap_or_else(|error| Outcome::Unknown { reason: error.to_string() })
+    }
+
+    /// Accepted: announce the start, then let the recovery fields go (INV-22).
+    async fn publish(&self, session: &SessionId, turn: &TurnId) -> Dispatched {
+        let failed = || {
+            Dispatched::Failed(Failure::terminal(
+                DeliveryFailure::PublicationFailed,
+                "The agent took the answer; the start of its turn will be announced later.",
+            ))
+        };
+        let acknowledge = Command::Acknowledge(turn.clone(), Certainty::Accepted);
+        let position = match self.transact(session, acknowledge).await {
+            Ok(passed) => passed.last_position.unwrap_or(Position(0)),
+            Err(Error::Refused(_)) => {
+                tracing::warn!(session.id = %session, turn.id = %turn, "an acceptance came after its turn was closed");
+                return Dispatched::Overtaken;
+            }
+            Err(error) => {
+                tracing::error!(%error, "an acceptance was not written");
+                return failed();
+            }
+        };
+        if let Err(error) = self.0.parts.relay.accepted(position, self.limits().publish).await {
+            tracing::error!(%error, "an accepted turn was not announced");
+            return failed();
+        }
+        match self.transact(session, Command::PublishAccepted(turn.clone())).await {
+            Ok(_) => Dispatched::Accepted,
+            Err(Error::Refused(_)) => Dispatched::Overtaken,
+            Err(error) => {
+                tracing::error!(%error, "an announced turn kept its recovery fields");
+                failed()
+            }
+        }
+    }
+
+    /// Provably not taken. A rollback that fails leaves the reservation, which blocks admission until recovery.
+    async fn roll_back(&self, session: &SessionId, turn: &TurnId, failure: Failure) -> Dispatched {
+        match self.transact(session, Command::RejectDispatch(turn.clone())).await {
+            Ok(passed) => match passed.decision.effect {
+                Effect::Closed(DispatchOutcome::Unknown) => Dispatched::Failed(unknown()),
+                _ => Dispatched::Failed(failure),
+            },
+            Err(Error::Refused(Refusal::Stale | Refusal::NotFound)) => Dispatched::Overtaken,
+            Err(error) => {
+                tracing::error!(%error, "a rollback failed; the session admits nothing until the next start");
+                let message = "The response was not delivered, and could not be given back; it will be when the server starts again.";
+                Dispatched::Failed(Failure::terminal(DeliveryFailure::Persistence, message))
+            }
+        }
+    }
+
+    async fn leave_unknown(&self, session: &SessionId, turn: &TurnId, reason: &str) -> Dispatched {
+        tracing::warn!(session.id = %session, turn.id = %turn, reason, "a dispatch has an unknown outcome");
+        match self.transact(session, Command::Acknowledge(turn.clone(), Certainty::Unknown)).await {
+            Ok(_) => Dispatched::Failed(unknown()),
+            Err(Error::Refused(_)) => Dispatched::Overtaken,
+            // The attempt marker is on disk: the next start finds the same.
+            Err(error) => {
+                tracing::error!(%error, "an unknown outcome was not written");
+                Dispatched::Failed(unknown())
+            }
+        }
+    }
+}

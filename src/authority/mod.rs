@@ -1,0 +1,149 @@
+//! The use cases, one per file. Each checks access, passes the one door (`transact`) and carries on what a
+//! decision leaves to be done. Nothing here holds a rule of the lifecycle, and nothing here holds SQL.
+//! May import: dispatch, outbox, store, bus, access, lifecycle, ids, ports, tasks, scope.
+
+mod admin;
+mod ask;
+mod changes;
+mod clarification;
+mod deliver;
+mod dispatching;
+mod error;
+mod hints;
+mod identify;
+mod messages;
+mod pause;
+mod read;
+mod recover;
+mod respond;
+mod sessions;
+mod transact;
+mod turns;
+mod waiting;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::dispatch::Executors;
+use crate::ids::Epoch;
+use crate::outbox::Relay;
+use crate::ports::{Clock, IdSource};
+use crate::store::Store;
+use crate::tasks::Tasks;
+
+pub use admin::{CreateTask, NewToken};
+pub use ask::{AskInput, Asked, Awaited};
+pub use changes::*;
+pub use error::{DeliveryFailure, Error, Failure, Fault, FaultCode};
+pub use read::*;
+pub use recover::RecoveryError;
+pub use respond::{AnswerInput, Responded, RespondInput, SkipInput};
+pub use sessions::CreateSession;
+pub use turns::{Completed, Prompted, Readiness, SendPrompt, StartTurn};
+pub use waiting::{Receipt, Waiting};
+
+use hints::Hints;
+
+/// Every bound of the use cases; one budget (decisions 40).
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// One pass through the door.
+    pub persistence: Duration,
+    /// How long a responder waits for a waiter to take its response.
+    pub hand_over: Duration,
+    /// How long an executor may take to acknowledge.
+    pub dispatch: Duration,
+    /// How long the bus may take to accept a turn's start.
+    pub publish: Duration,
+    /// How long a prompt or ready event waits for an unresolved dispatch.
+    pub ready: Duration,
+    /// How long after a lost wait the agent may come back before its turn is paused.
+    pub reattach_grace: Duration,
+    /// How often a wait looks again without a hint.
+    pub poll: Duration,
+    /// Characters of a message, at most.
+    pub message_chars_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            persistence: Duration::from_secs(30),
+            hand_over: Duration::from_secs(10),
+            dispatch: Duration::from_secs(30),
+            publish: Duration::from_secs(5),
+            ready: Duration::from_secs(35),
+            reattach_grace: Duration::from_secs(30),
+            poll: Duration::from_secs(5),
+            message_chars_max: 100_000,
+        }
+    }
+}
+
+/// What the authority is made of.
+#[derive(Clone)]
+pub struct Parts {
+    /// The database.
+    pub store: Store,
+    /// Takes events to the bus.
+    pub relay: Relay,
+    /// Feeds subscribers.
+    pub bus: crate::bus::Bus,
+    /// Give prompts to agents.
+    pub executors: Executors,
+    /// The wall clock.
+    pub clock: Arc<dyn Clock>,
+    /// Fresh ids.
+    pub ids: Arc<dyn IdSource>,
+    /// Runs what must outlive its request.
+    pub tasks: Tasks,
+    /// This server's backend generation.
+    pub epoch: Epoch,
+    /// Bounds.
+    pub limits: Limits,
+}
+
+struct Inner {
+    parts: Parts,
+    hints: Hints,
+    drain: CancellationToken,
+}
+
+/// The only authority on clarifications.
+#[derive(Clone)]
+pub struct Authority(Arc<Inner>);
+
+impl fmt::Debug for Authority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Authority").field("epoch", &self.0.parts.epoch).finish_non_exhaustive()
+    }
+}
+
+impl Authority {
+    /// Puts the parts together.
+    pub fn new(parts: Parts) -> Self {
+        Self(Arc::new(Inner { parts, hints: Hints::default(), drain: CancellationToken::new() }))
+    }
+
+    /// Ends every wait with "pending", so that agents learn of the shutdown before their sockets close.
+    pub fn drain(&self) {
+        self.0.drain.cancel();
+    }
+
+    /// The database, for reads that carry no access of their own.
+    pub fn store(&self) -> &Store {
+        &self.0.parts.store
+    }
+
+    /// The bus that subscribers listen to.
+    pub fn bus(&self) -> &crate::bus::Bus {
+        &self.0.parts.bus
+    }
+
+    fn limits(&self) -> &Limits {
+        &self.0.parts.limits
+    }
+}
