@@ -140,6 +140,15 @@ impl Store {
         run!(self.read(lists::sessions_of_tasks, &ids, limit_per_task))
     }
 
+    /// Tasks of those ids, each with its newest sessions, in no order; ids that name none are left out.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn tasks_of(&self, ids: &[TaskId], limit_per_task: i64) -> Result<Vec<TaskListRow>, Error> {
+        let ids = ids.to_vec();
+        run!(self.read(lists::tasks_of, &ids, limit_per_task))
+    }
+
     /// Sessions of those ids, in no order; ids that name none are left out.
     ///
     /// # Errors

@@ -131,9 +131,34 @@ pub(in crate::store) async fn tasks_page(
     }
     let rows: Vec<TaskRecord> = page.load(conn).await?;
     let found: Vec<TaskRow> = rows.into_iter().map(TaskRow::from).collect();
-    let ids: Vec<TaskId> = found.iter().map(|task| task.id.clone()).collect();
-    let mut sessions = sessions_of_tasks(conn, &ids, SESSIONS_PER_TASK_MAX).await?;
-    let with_sessions =
-        |task: TaskRow| TaskListRow { sessions: sessions.remove(&task.id).unwrap_or_default(), task };
-    Ok(found.into_iter().map(with_sessions).collect())
+    with_sessions(conn, found, SESSIONS_PER_TASK_MAX).await
+}
+
+/// Tasks of those ids with their sessions, in no order.
+pub(in crate::store) async fn tasks_of(
+    conn: &mut Conn,
+    ids: &[TaskId],
+    limit_per_task: i64,
+) -> Result<Vec<TaskListRow>, Error> {
+    let mut found = Vec::new();
+    for chunk in ids.chunks(CHUNK) {
+        let rows: Vec<TaskRecord> = tasks::table
+            .filter(tasks::id.eq_any(chunk.iter().map(TaskId::as_str)))
+            .select(TaskRecord::as_select())
+            .load(conn)
+            .await?;
+        found.extend(rows.into_iter().map(TaskRow::from));
+    }
+    with_sessions(conn, found, limit_per_task).await
+}
+
+async fn with_sessions(
+    conn: &mut Conn,
+    tasks: Vec<TaskRow>,
+    limit_per_task: i64,
+) -> Result<Vec<TaskListRow>, Error> {
+    let ids: Vec<TaskId> = tasks.iter().map(|task| task.id.clone()).collect();
+    let mut sessions = sessions_of_tasks(conn, &ids, limit_per_task).await?;
+    let row = |task: TaskRow| TaskListRow { sessions: sessions.remove(&task.id).unwrap_or_default(), task };
+    Ok(tasks.into_iter().map(row).collect())
 }
