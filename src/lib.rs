@@ -2,15 +2,25 @@
 //!
 //! The code map, from the outside in; a room may import any room below it:
 //!
+//! - [`demo`]: a seeded store and a scripted agent, to try it
+//! - [`mcp`]: the agent's tools and their liveness
 //! - [`authority`]: one use case per file; every durable change of a session passes `transact`
-//! - [`store`]: the only room that knows SQL
+//! - [`dispatch`]: gives prompts to agents; [`outbox`]: takes events to the bus
+//! - [`store`]: the only room that knows SQL; [`bus`]; [`access`]: who may do and see what
 //! - [`lifecycle`]: the specification as pure code: `decide(view, command, stamp) -> Decision`
-//! - [`ids`], [`ports`]: names, and the only readers of the clock and of randomness
+//! - [`ids`], [`ports`], [`scope`], [`tasks`]: names, the only readers of the clock and of randomness, the one
+//!   place that spawns
 
+pub mod access;
+pub mod authority;
 pub mod bus;
+pub mod demo;
 pub mod dispatch;
 pub mod ids;
 pub mod lifecycle;
+pub mod mcp;
+pub mod outbox;
 pub mod ports;
 pub mod scope;
 pub mod store;
+pub mod tasks;

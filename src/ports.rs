@@ -37,3 +37,16 @@ impl IdSource for System {
         Uuid::now_v7()
     }
 }
+
+/// 256 bits from the system, for secrets.
+///
+/// # Panics
+/// The system gives none: nothing secret can be made then.
+#[expect(clippy::panic, reason = "weak randomness in its place would be a hole that nobody sees")]
+pub fn entropy() -> [u8; 32] {
+    let mut bytes = [0; 32];
+    match getrandom::fill(&mut bytes) {
+        Ok(()) => bytes,
+        Err(error) => panic!("the system gives no randomness: {error}"),
+    }
+}

@@ -83,7 +83,7 @@ impl Authority {
     pub async fn delete_task(&self, viewer: &Viewer, id: &TaskId) -> Result<(), Error> {
         allow(viewer.may_run())?;
         self.own_task(viewer, id).await?;
-        let is_there = self.store().task_delete(id, self.event_id()).await?;
+        let is_there = self.store().task_delete(id, self.0.parts.clock.now(), self.event_id()).await?;
         self.0.parts.relay.wake();
         if is_there { Ok(()) } else { Err(Refusal::NotFound.into()) }
     }

@@ -3,10 +3,13 @@
 
 use crate::access::Viewer;
 use crate::ids::{PendingId, SessionId, TurnId};
-use crate::lifecycle::{Command, EventKind};
+use crate::lifecycle::{Command, EventKind, Question};
 
 use super::identify::allow;
 use super::{Authority, Error};
+
+/// Bundles of a session that are searched for the one that a dispatch answers, newest first.
+const DISPATCHED_MAX: i64 = 100;
 
 impl Authority {
     /// Withdraws a live bundle; a detached one is skipped instead (decisions 4).
@@ -42,10 +45,18 @@ impl Authority {
     ///
     /// # Errors
     /// Not found; no such dispatch is open.
-    pub async fn resolve_ambiguous(&self, viewer: &Viewer, turn: &TurnId, was_accepted: bool) -> Result<(), Error> {
+    pub async fn resolve_ambiguous(
+        &self,
+        viewer: &Viewer,
+        turn: &TurnId,
+        was_accepted: bool,
+    ) -> Result<(), Error> {
         allow(viewer.may_operate())?;
         let session = self.session_of_turn(viewer, turn).await?;
-        let pending_id = self.store().bundle_of_dispatch(turn).await?;
+        let recent = self.store().bundles_of_session(&session, DISPATCHED_MAX).await?;
+        let is_it = |q: &Question| q.dispatched_turn_id.as_ref() == Some(turn);
+        let answered = recent.into_iter().map(|row| row.bundle).find(|bundle| bundle.questions.iter().any(is_it));
+        let pending_id = answered.map(|bundle| bundle.pending_id);
         let command = Command::ResolveAmbiguous { turn_id: turn.clone(), pending_id, was_accepted };
         self.transact(&session, command).await.map(drop)
     }

@@ -17,7 +17,9 @@ const ROUNDS_MAX: usize = 3;
 enum HandOver {
     Confirmed,
     /// Given back; `is_lost`: the waiter went away before it took anything.
-    Restored { is_lost: bool },
+    Restored {
+        is_lost: bool,
+    },
     Retired,
 }
 
@@ -29,9 +31,8 @@ impl Authority {
         command: Command,
     ) -> Result<Responded, Error> {
         let own = self.clone();
-        let task = self.0.parts.tasks.spawn("deliver", async move {
-            own.carry(&session, &pending_id, command).await
-        });
+        let task =
+            self.0.parts.tasks.spawn("deliver", async move { own.carry(&session, &pending_id, command).await });
         task.await.map_err(|error| Error::internal(&error.to_string()))?
     }
 

@@ -62,14 +62,9 @@ impl Authority {
         }
     }
 
-    async fn prepare(
-        &self,
-        session: &SessionId,
-        turn: &TurnId,
-    ) -> Result<(Dispatch, Arc<dyn Executor>), Failure> {
-        let persistence = |error: crate::store::Error| {
-            Failure::retryable(DeliveryFailure::Persistence, error.to_string())
-        };
+    async fn prepare(&self, session: &SessionId, turn: &TurnId) -> Result<(Dispatch, Arc<dyn Executor>), Failure> {
+        let persistence =
+            |error: crate::store::Error| Failure::retryable(DeliveryFailure::Persistence, error.to_string());
         let focus = Focus { turn_id: Some(turn.clone()), ..Focus::default() };
         let view = self.store().view(session, focus).await.map_err(persistence)?;
         let name = view.session.as_ref().and_then(|session| session.executor.clone()).unwrap_or_default();
@@ -100,9 +95,9 @@ impl Authority {
             match tokio::time::timeout(within, executor.dispatch(dispatch, within)).await {
                 Ok(outcome) => outcome,
                 Err(_elapsed) => match tokio::time::timeout(within, executor.revoke(turn)).await {
-                    Ok(Revocation::Revoked) => {
-                        Outcome::Rejected { reason: "The agent did not take it in time; the call was taken back.".into() }
-                    }
+                    Ok(Revocation::Revoked) => Outcome::Rejected {
+                        reason: "The agent did not take it in time; the call was taken back.".into(),
+                    },
                     Ok(Revocation::AlreadyAccepted) => Outcome::Accepted,
                     Ok(Revocation::Unknown) | Err(_) => Outcome::Unknown { reason: "the deadline passed".into() },
                 },

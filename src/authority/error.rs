@@ -54,7 +54,7 @@ impl From<store::Error> for Error {
             store::Error::Busy | store::Error::QueueFull => FaultCode::Busy,
             store::Error::Timeout | store::Error::UnknownCommit => FaultCode::Timeout,
             store::Error::Closed => FaultCode::ShuttingDown,
-            store::Error::Guard { .. } | store::Error::Corrupt(_) => FaultCode::Internal,
+            store::Error::Guard(_) | store::Error::Corrupt(_) => FaultCode::Internal,
             _ => FaultCode::Unavailable,
         };
         let retryable = !matches!(code, FaultCode::Internal);

@@ -12,7 +12,12 @@ impl Authority {
     ///
     /// # Errors
     /// No such turn; a text over the limit.
-    pub async fn append_message(&self, viewer: &Viewer, session: &SessionId, new: NewMessage) -> Result<MessageId, Error> {
+    pub async fn append_message(
+        &self,
+        viewer: &Viewer,
+        session: &SessionId,
+        new: NewMessage,
+    ) -> Result<MessageId, Error> {
         allow(viewer.may_run())?;
         let session = self.own_session(viewer, session).await?;
         self.check_text("content", &new.content, true)?;

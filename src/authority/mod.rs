@@ -40,7 +40,7 @@ pub use changes::*;
 pub use error::{DeliveryFailure, Error, Failure, Fault, FaultCode};
 pub use read::*;
 pub use recover::RecoveryError;
-pub use respond::{AnswerInput, Responded, RespondInput, SkipInput};
+pub use respond::{AnswerInput, RespondInput, Responded, SkipInput};
 pub use sessions::CreateSession;
 pub use turns::{Completed, Prompted, Readiness, SendPrompt, StartTurn};
 pub use waiting::{Receipt, Waiting};

@@ -27,7 +27,8 @@ impl Authority {
     /// # Errors
     /// The start must be refused; the next one retries.
     pub async fn recover(&self) -> Result<Recovery, RecoveryError> {
-        let sessions = self.store().sessions_to_recover().await.map_err(|error| RecoveryError::Failed(error.into()))?;
+        let sessions =
+            self.store().sessions_to_recover().await.map_err(|error| RecoveryError::Failed(error.into()))?;
         let mut total = Recovery::default();
         let mut malformed = Vec::new();
         for session in sessions {

@@ -31,7 +31,8 @@ impl Authority {
 
     async fn pass(&self, session: &SessionId, command: Command) -> Result<Passed, Error> {
         let (stamp, focus) = (self.stamp(), command.focus());
-        let job = self.0.parts.store.transact(session, focus, stamp.epoch, move |view| decide(view, &command, &stamp));
+        let job =
+            self.0.parts.store.transact(session, focus, stamp.epoch, move |view| decide(view, &command, &stamp));
         let passed = tokio::time::timeout(self.limits().persistence, job).await;
         let decided = passed.map_err(|_elapsed| Error::timeout("the door did not answer in time"))???;
         if !decided.decision.changes.is_empty() {

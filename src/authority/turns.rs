@@ -6,7 +6,8 @@ use tokio::time::Instant;
 use crate::access::Viewer;
 use crate::ids::{ClientKey, Generation, SessionId, TurnId};
 use crate::lifecycle::{
-    AcceptTurn, Admission, Command, DispatchOutcome, Effect, ExpectedTurn, FieldCode, FieldError, Keyed, Refusal, TurnKind,
+    AcceptTurn, Admission, Command, DispatchOutcome, Effect, ExpectedTurn, FieldCode, FieldError, Keyed, Refusal,
+    TurnKind,
 };
 
 use super::ask::hex;
@@ -118,7 +119,8 @@ impl Authority {
             principal: viewer.principal.clone(),
         });
         let own = self.clone();
-        let task = self.0.parts.tasks.spawn("prompt", async move { own.prompt(&session, command, has_executor).await });
+        let task =
+            self.0.parts.tasks.spawn("prompt", async move { own.prompt(&session, command, has_executor).await });
         task.await.map_err(|error| Error::internal(&error.to_string()))?
     }
 
@@ -148,7 +150,12 @@ impl Authority {
     ///
     /// # Errors
     /// Not found; its dispatch not resolved in time.
-    pub async fn complete_turn(&self, viewer: &Viewer, session: &SessionId, turn: &TurnId) -> Result<Completed, Error> {
+    pub async fn complete_turn(
+        &self,
+        viewer: &Viewer,
+        session: &SessionId,
+        turn: &TurnId,
+    ) -> Result<Completed, Error> {
         allow(viewer.may_run())?;
         let session = self.own_session(viewer, session).await?;
         match self.transact_resolved(&session, Command::CompleteTurn(turn.clone())).await?.decision.effect {
@@ -202,7 +209,9 @@ impl Authority {
                         _ => Readiness::Dropped,
                     });
                 }
-                Err(Error::Refused(Refusal::DispatchUnresolved)) if Instant::now() < deadline => has_overlapped = true,
+                Err(Error::Refused(Refusal::DispatchUnresolved)) if Instant::now() < deadline => {
+                    has_overlapped = true
+                }
                 Err(Error::Refused(Refusal::DispatchUnresolved)) if generation.is_none() => {
                     return Ok(Readiness::Dropped);
                 }

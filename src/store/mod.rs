@@ -26,8 +26,8 @@ use crate::lifecycle::{Decision, Focus, Refusal, SessionView};
 pub use error::Error;
 pub use options::StoreOptions;
 pub use rows::{
-    BundleRow, Decided, MessageKey, MessageRowOut, OutboxRow, Page, PendingFilter, SessionRow, TaskFilter,
-    TaskKey, TaskListRow, TaskPatch, TaskRow, TokenRow, TurnKey, TurnRow, Workspace,
+    BundleRow, Decided, MessageKey, MessageRowOut, Page, PendingFilter, SessionRow, TaskFilter, TaskKey,
+    TaskListRow, TaskPatch, TaskRow, TokenRow, TurnKey, TurnRow, Workspace,
 };
 
 /// Sessions that a task carries in a list; more of them are read by their own page.

@@ -7,12 +7,12 @@ use crate::ids::{
     ClaimId, Epoch, MessageId, Micros, Ordinal, PendingId, Position, SessionId, StoreId, TaskId, TurnId,
     WorkspaceId,
 };
-use crate::lifecycle::ClaimFate;
+use crate::lifecycle::{ClaimFate, OutboxRow};
 use crate::scope::Scope;
 
 use super::{
-    BundleRow, Error, MessageRowOut, OutboxRow, Page, PendingFilter, SessionRow, Store, TaskFilter, TaskKey,
-    TaskListRow, TaskRow, TokenRow, TurnRow, Workspace, run,
+    BundleRow, Error, MessageRowOut, Page, PendingFilter, SessionRow, Store, TaskFilter, TaskKey, TaskListRow,
+    TaskRow, TokenRow, TurnRow, Workspace, run,
 };
 
 impl Store {

@@ -7,13 +7,14 @@ use crate::ids::{
     EventId, Generation, MessageId, Micros, Ordinal, PendingId, PermissionId, Position, PrincipalId, Sequence,
     SessionId, TaskId, TokenId, TurnId, WorkspaceId,
 };
+use crate::lifecycle::OutboxRow;
 use crate::lifecycle::{
     Event, KeyRecord, KeyResult, KeyScope, Permission, Question, QuestionColumns, Session, SessionState, Turn,
     TurnEnd, TurnKind, public_metadata, question_metadata, read_question, read_turn, turn_metadata,
 };
 
 use super::error::Error;
-use super::rows::{MessageRowOut, OutboxRow, TaskRow, TokenRow, Workspace};
+use super::rows::{MessageRowOut, TaskRow, TokenRow, Workspace};
 use super::schema::{
     access_tokens, client_keys, outbox_events, task_session_messages, task_session_turns, task_sessions, tasks,
     workspaces,

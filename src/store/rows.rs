@@ -3,12 +3,9 @@
 use serde_json::{Map, Value};
 
 use crate::ids::{
-    EventId, MessageId, Micros, Ordinal, PendingId, Position, Revision, SessionId, TaskId, TokenId, TurnId,
-    WorkspaceId,
+    MessageId, Micros, Ordinal, PendingId, Position, Revision, SessionId, TaskId, TokenId, TurnId, WorkspaceId,
 };
-use crate::lifecycle::{
-    Bundle, BundleState, Decision, Event, PendingAction, Question, Session, Turn, bundle_state,
-};
+use crate::lifecycle::{Bundle, BundleState, Decision, PendingAction, Question, Session, Turn, bundle_state};
 
 /// A decision that was committed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -236,32 +233,6 @@ pub struct TokenRow {
     pub expires_at: Option<Micros>,
     /// When it was taken back, if it was.
     pub revoked_at: Option<Micros>,
-}
-
-/// An event of the log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OutboxRow {
-    /// Its place, in commit order.
-    pub position: Position,
-    /// What happened.
-    pub event: Event,
-    /// In which workspace.
-    pub workspace_id: WorkspaceId,
-    /// In which task.
-    pub task_id: TaskId,
-    /// In which session, if in one.
-    pub session_id: Option<SessionId>,
-    /// When.
-    pub created_at: Micros,
-    /// The bus took it.
-    pub is_accepted: bool,
-}
-
-impl OutboxRow {
-    /// The event's stable id.
-    pub fn event_id(&self) -> &EventId {
-        &self.event.id
-    }
 }
 
 /// A visible turn's place in its session.

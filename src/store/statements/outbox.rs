@@ -4,10 +4,9 @@ use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 
 use crate::ids::{Micros, Position, SessionId, TaskId, WorkspaceId};
-use crate::lifecycle::Event;
+use crate::lifecycle::{Event, OutboxRow};
 use crate::store::error::Error;
 use crate::store::records::{NewOutboxRecord, OutboxRecord};
-use crate::store::rows::OutboxRow;
 use crate::store::schema::outbox_events;
 
 use super::{CHUNK, Conn};

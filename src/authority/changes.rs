@@ -1,0 +1,254 @@
+//! What happens, from a place in the log on: nothing is missed, nothing is invented (design: graphql). The feed
+//! listens to the bus first, reads the log up to a pinned tip, then goes on live and drops what it passed before.
+//! May import: store, bus, access, lifecycle, ids.
+
+use std::collections::VecDeque;
+
+use futures_util::stream::{self, Stream};
+use tokio::sync::broadcast::{Receiver, error::RecvError};
+
+use crate::access::Viewer;
+use crate::ids::{Position, SessionId, StoreId, TaskId, WorkspaceId};
+use crate::lifecycle::{EventKind, OutboxRow, Refusal};
+
+use super::read::{may_see_session, may_see_task};
+use super::{Authority, Error};
+
+/// Events of the log that are read at a time.
+const PAGE: i64 = 256;
+
+/// A place in the log of one store.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// The store; another one has another log.
+    pub store: StoreId,
+    /// The commit-ordered position in it.
+    pub position: Position,
+}
+
+/// From where on to follow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Since {
+    /// From now on.
+    Now,
+    /// What came after this place.
+    After(Place),
+    /// The caller named a place that cannot be read.
+    Unreadable,
+}
+
+/// Why what lies between the caller's place and now cannot be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum GapReason {
+    /// The place cannot be read.
+    Unreadable,
+    /// It belongs to another store, or to one restored from a backup.
+    OtherStore,
+    /// It lies ahead of the log.
+    Ahead,
+}
+
+/// What to follow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChangesScope {
+    /// One session, and the end of its task.
+    Session(SessionId),
+    /// Tasks, of all workspaces or of one.
+    Tasks(Option<WorkspaceId>),
+}
+
+/// One item of a feed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChangeItem {
+    /// What is read now includes everything up to here.
+    Snapshot(Place),
+    /// What came after the caller's place is lost; a snapshot follows.
+    Gap(GapReason, Place),
+    /// Something happened; read it.
+    Event(Place, OutboxRow),
+}
+
+enum Filter {
+    Session { session: SessionId, task: TaskId },
+    Tasks { viewer: Box<Viewer>, workspace: Option<WorkspaceId> },
+}
+
+impl Filter {
+    fn takes(&self, row: &OutboxRow) -> bool {
+        let is_deletion = matches!(row.event.kind, EventKind::TaskDeleted);
+        match self {
+            Self::Session { session, task } => {
+                row.session_id.as_ref() == Some(session) || (is_deletion && &row.task_id == task)
+            }
+            Self::Tasks { viewer, workspace } => {
+                let is_seen = may_see_task(viewer, &row.workspace_id);
+                let is_named = workspace.as_ref().is_none_or(|named| named == &row.workspace_id);
+                is_seen && is_named && moves_a_task(&row.event.kind)
+            }
+        }
+    }
+}
+
+/// Moves what a task's row shows.
+fn moves_a_task(kind: &EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::TaskChanged
+            | EventKind::TaskDeleted
+            | EventKind::SessionStateChanged
+            | EventKind::SessionDeleted
+            | EventKind::ProjectionChanged
+    )
+}
+
+struct Feed {
+    authority: Authority,
+    filter: Filter,
+    live: Receiver<OutboxRow>,
+    store: StoreId,
+    /// What is at or below it was told.
+    last: Position,
+    /// The log is read up to here before the bus is listened to.
+    tip: Position,
+    ready: VecDeque<ChangeItem>,
+}
+
+impl Authority {
+    /// Follows what happens.
+    ///
+    /// # Errors
+    /// No such session, as for one that is not the viewer's; a fault of the store. A fault later on is the last
+    /// item of the stream.
+    pub async fn changes(
+        &self,
+        viewer: &Viewer,
+        scope: ChangesScope,
+        since: Since,
+    ) -> Result<impl Stream<Item = Result<ChangeItem, Error>> + Send + use<>, Error> {
+        let live = self.bus().subscribe();
+        let filter = self.filter(viewer, scope).await?;
+        let store = self.store().store_id().await?;
+        let tip = self.store().outbox_tip().await?;
+        let (last, ready) = begin(since, &store, tip);
+        let feed = Feed { authority: self.clone(), filter, live, store, last, tip, ready };
+        Ok(stream::unfold(Some(feed), |feed| async move {
+            let mut feed = feed?;
+            match feed.next().await {
+                Ok(Some(item)) => Some((Ok(item), Some(feed))),
+                Ok(None) => None,
+                Err(error) => Some((Err(error), None)),
+            }
+        }))
+    }
+
+    async fn filter(&self, viewer: &Viewer, scope: ChangesScope) -> Result<Filter, Error> {
+        match scope {
+            ChangesScope::Tasks(workspace) => Ok(Filter::Tasks { viewer: Box::new(viewer.clone()), workspace }),
+            ChangesScope::Session(id) => {
+                let rows = self.store().sessions(std::slice::from_ref(&id)).await?;
+                let row = rows.into_iter().find(|row| may_see_session(viewer, &row.session.workspace_id, &id));
+                let task = row.ok_or(Refusal::NotFound)?.session.task_id;
+                Ok(Filter::Session { session: id, task })
+            }
+        }
+    }
+}
+
+/// What a feed begins with, and after which position.
+fn begin(since: Since, store: &StoreId, tip: Position) -> (Position, VecDeque<ChangeItem>) {
+    let place = Place { store: store.clone(), position: tip };
+    let reason = match since {
+        Since::After(after) if &after.store != store => GapReason::OtherStore,
+        Since::After(after) if after.position > tip => GapReason::Ahead,
+        Since::After(after) => return (after.position, VecDeque::new()),
+        Since::Now => return (tip, VecDeque::from([ChangeItem::Snapshot(place)])),
+        Since::Unreadable => GapReason::Unreadable,
+    };
+    (tip, VecDeque::from([ChangeItem::Gap(reason, place.clone()), ChangeItem::Snapshot(place)]))
+}
+
+impl Feed {
+    async fn next(&mut self) -> Result<Option<ChangeItem>, Error> {
+        loop {
+            if let Some(item) = self.ready.pop_front() {
+                return Ok(Some(item));
+            }
+            if self.last < self.tip {
+                self.read_on().await?;
+                continue;
+            }
+            match self.live.recv().await {
+                Ok(row) => self.offer(row),
+                // The bus went on without this listener; the log has it all.
+                Err(RecvError::Lagged(_)) => self.tip = self.authority.store().outbox_tip().await?,
+                Err(RecvError::Closed) => return Ok(None),
+            }
+        }
+    }
+
+    async fn read_on(&mut self) -> Result<(), Error> {
+        let rows = self.authority.store().outbox_after(self.last, PAGE).await?;
+        if rows.is_empty() {
+            self.last = self.tip;
+        }
+        rows.into_iter().for_each(|row| self.offer(row));
+        Ok(())
+    }
+
+    fn offer(&mut self, row: OutboxRow) {
+        if row.position <= self.last {
+            return;
+        }
+        self.last = row.position;
+        if self.filter.takes(&row) {
+            let place = Place { store: self.store.clone(), position: row.position };
+            self.ready.push_back(ChangeItem::Event(place, row));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(store: &str, position: i64) -> Since {
+        Since::After(Place { store: StoreId::new(store), position: Position(position) })
+    }
+
+    fn begun(since: Since) -> (Position, Vec<ChangeItem>) {
+        let (last, items) = begin(since, &StoreId::new("s"), Position(7));
+        (last, items.into())
+    }
+
+    #[test]
+    fn without_a_place_the_first_item_is_a_snapshot_of_now() {
+        let (last, items) = begun(Since::Now);
+        assert_eq!(last, Position(7));
+        assert!(matches!(items.as_slice(), [ChangeItem::Snapshot(place)] if place.position == Position(7)));
+    }
+
+    #[test]
+    fn a_place_of_this_log_is_gone_on_from_without_a_snapshot() {
+        for position in [0, 3, 7] {
+            assert_eq!(begun(at("s", position)), (Position(position), Vec::new()));
+        }
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_gone_on_from_is_a_gap_and_a_snapshot() {
+        let cases = [
+            (Since::Unreadable, GapReason::Unreadable),
+            (at("other", 3), GapReason::OtherStore),
+            (at("s", 8), GapReason::Ahead),
+        ];
+        for (since, reason) in cases {
+            let (last, items) = begun(since);
+            assert_eq!(last, Position(7));
+            let is_told = matches!(
+                items.as_slice(),
+                [ChangeItem::Gap(told, _), ChangeItem::Snapshot(_)] if *told == reason
+            );
+            assert!(is_told, "{items:?}");
+        }
+    }
+}
