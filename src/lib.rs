@@ -22,5 +22,6 @@ pub mod mcp;
 pub mod outbox;
 pub mod ports;
 pub mod scope;
+pub mod serve;
 pub mod store;
 pub mod tasks;

@@ -1,0 +1,177 @@
+//! Startup and shutdown of one server, each read from top to bottom; the port opens last (architecture section 7).
+//! May import: every room.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::authority::{Authority, Limits, Parts, RecoveryError};
+use crate::bus::{Bus, InProcess};
+use crate::demo::{self, Demo};
+use crate::dispatch::{Executors, Scripted};
+use crate::mcp;
+use crate::outbox::{Pace, Relay};
+use crate::ports::{Clock, System};
+use crate::store::{Store, StoreOptions};
+use crate::tasks::Tasks;
+
+/// What a server is started with.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// The database.
+    pub store: StoreOptions,
+    /// Bounds of the use cases.
+    pub limits: Limits,
+    /// The relay's.
+    pub pace: Pace,
+    /// Events that the bus keeps for its slowest listener.
+    pub bus_capacity: usize,
+    /// The MCP endpoint's.
+    pub mcp: mcp::Settings,
+    /// Further executors, by name.
+    pub executors: Executors,
+    /// This binary, where the demo is wanted.
+    pub demo: Option<PathBuf>,
+    /// How long a shutdown waits for what is under way.
+    pub shutdown: Duration,
+}
+
+/// A server cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The store cannot be opened.
+    #[error("cannot open the store: {0}")]
+    Store(#[from] crate::store::Error),
+    /// Recovery refuses the start.
+    #[error(transparent)]
+    Recovery(#[from] RecoveryError),
+    /// The address cannot be listened on.
+    #[error("cannot listen on {0}: {1}")]
+    Listen(SocketAddr, std::io::Error),
+    /// Anybody could do anything.
+    #[error(
+        "{0} can be reached from other machines, and no token exists: create one with `answerable token create`, \
+         or listen on a loopback address"
+    )]
+    Open(SocketAddr),
+    /// The demo cannot run.
+    #[error(transparent)]
+    Demo(#[from] demo::Error),
+}
+
+/// A server that answers.
+#[derive(Debug)]
+pub struct Running {
+    /// Where.
+    pub address: SocketAddr,
+    /// Its authority, for tests.
+    pub authority: Authority,
+    /// What recovery did at the start.
+    pub recovery: crate::lifecycle::Recovery,
+    options: Options,
+    store: Store,
+    tasks: Tasks,
+    closing: CancellationToken,
+    served: JoinHandle<std::io::Result<()>>,
+    demo: Option<Demo>,
+}
+
+/// Starts a server. Nothing is admitted before recovery has ended well (INV-23).
+///
+/// # Errors
+/// [`Error`] says why it did not start; then no port was opened, and recovery changed nothing of what it names.
+pub async fn start(
+    options: Options,
+    face: impl FnOnce(Authority, CancellationToken) -> Router,
+) -> Result<Running, Error> {
+    let tasks = Tasks::default();
+    let store = Store::open(&options.store).await?;
+    let epoch = store.epoch_allocate(System.now()).await?;
+    let bus = Bus::new(Arc::new(InProcess), options.bus_capacity);
+    let relay = Relay::new(store.clone(), bus.clone(), Arc::new(System), options.pace);
+    let demo = options.demo.clone().map(|program| Demo::new(program, tasks.clone()));
+    let executors = executors(&options, demo.as_ref());
+    let authority = Authority::new(Parts {
+        store: store.clone(),
+        relay: relay.clone(),
+        bus,
+        executors,
+        clock: Arc::new(System),
+        ids: Arc::new(System),
+        tasks: tasks.clone(),
+        epoch,
+        limits: options.limits,
+    });
+    let recovery = authority.recover().await?;
+    tasks.spawn("relay", relay.run(tasks.stop()));
+    let closing = options.mcp.closing.clone();
+    let listener = listen(&options, &store).await?;
+    let address = listener.local_addr().map_err(|error| Error::Listen(options.listen, error))?;
+    let router =
+        face(authority.clone(), closing.clone()).merge(mcp::router(authority.clone(), options.mcp.clone()));
+    let served = tasks.spawn("serve", serve(listener, router, closing.clone()));
+    if let Some(demo) = &demo {
+        demo.start(&authority, address).await?;
+    }
+    Ok(Running { address, authority, recovery, options, store, tasks, closing, served, demo })
+}
+
+fn executors(options: &Options, demo: Option<&Demo>) -> Executors {
+    match demo {
+        Some(demo) => options.executors.clone().with(demo::EXECUTOR, demo.executor()),
+        None => options.executors.clone(),
+    }
+}
+
+/// An executor that takes everything and does nothing, for trials.
+pub fn trial_executors() -> Executors {
+    Executors::default().with("scripted", Arc::new(Scripted::default()))
+}
+
+async fn listen(options: &Options, store: &Store) -> Result<TcpListener, Error> {
+    let is_open = store.token_count().await? == 0;
+    if is_open && !options.listen.ip().is_loopback() {
+        return Err(Error::Open(options.listen));
+    }
+    TcpListener::bind(options.listen).await.map_err(|error| Error::Listen(options.listen, error))
+}
+
+async fn serve(listener: TcpListener, router: Router, closing: CancellationToken) -> std::io::Result<()> {
+    use axum::serve::ListenerExt;
+    let listener = listener.tap_io(|stream| {
+        if let Err(error) = mcp::watch_peer(stream) {
+            tracing::debug!(%error, "a socket is not watched");
+        }
+    });
+    axum::serve(listener, router).with_graceful_shutdown(closing.cancelled_owned()).await
+}
+
+impl Running {
+    /// Ends the server in order: waits end as pending, requests under way are finished within the bound, sockets
+    /// close, the store is closed.
+    ///
+    /// # Errors
+    /// The store could not be closed in order; what was acknowledged is durable all the same.
+    pub async fn stop(self) -> Result<(), Error> {
+        self.authority.drain();
+        if let Some(demo) = &self.demo {
+            demo.stop().await;
+        }
+        self.closing.cancel();
+        if tokio::time::timeout(self.options.shutdown, self.served).await.is_err() {
+            tracing::warn!("requests were still under way at the end of the shutdown");
+        }
+        if let Err(unfinished) = self.tasks.shutdown(self.options.shutdown).await {
+            tracing::warn!(%unfinished, "the shutdown left tasks behind");
+        }
+        Ok(self.store.close().await?)
+    }
+}
