@@ -38,7 +38,8 @@ pub(in crate::store) async fn by_hash(conn: &mut Conn, hash: &[u8; 32]) -> Resul
     if token.session_id.is_some() && is_dead { Ok(None) } else { token.read().map(Some) }
 }
 
-/// How many tokens there are, revoked ones too.
+/// How many tokens there are that are bound to no session, revoked ones too. One bound to a session is its agent's
+/// and says nothing about who else may come in.
 pub(in crate::store) async fn count(conn: &mut Conn) -> Result<i64, Error> {
-    Ok(tokens::table.count().get_result(conn).await?)
+    Ok(tokens::table.filter(tokens::session_id.is_null()).count().get_result(conn).await?)
 }
