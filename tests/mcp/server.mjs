@@ -18,11 +18,14 @@ export class Server {
     return `http://${this.#address}/mcp`;
   }
 
+  constructor() {
+    process.once('exit', () => this.#child?.kill('SIGKILL')); // a failed test leaves no server behind
+  }
+
   /** Resolves when the port is open. A second start uses the same address and database. */
   async start() {
     const args = ['serve', '--listen', this.#address, '--database', `sqlite:${this.#database}`];
     this.#child = spawn(BINARY, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-    process.once('exit', () => this.#child.kill('SIGKILL'));
     for await (const line of createInterface({ input: this.#child.stdout })) {
       const address = /http:\/\/([\d.]+:\d+)/.exec(line)?.[1];
       if (address) {
