@@ -89,11 +89,11 @@ impl Demo {
         self.child.begin(stdin, &ToAgent::Begin { url, token: seeded.token, prompt: seeded.prompt }).await?;
         let own = self.child.clone();
         self.tasks.spawn("demo", async move { own.listen(stdout, child).await });
-        let (own, stop) = (self.child.clone(), self.tasks.stop());
-        self.tasks.spawn("demo end", async move {
-            stop.cancelled().await;
-            own.close().await;
-        });
         Ok(())
+    }
+
+    /// Tells the agent to end, by closing its stdin.
+    pub async fn stop(&self) {
+        self.child.close().await;
     }
 }
