@@ -14,6 +14,8 @@
 pub mod access;
 pub mod authority;
 pub mod bus;
+pub mod cli;
+pub mod config;
 pub mod demo;
 pub mod dispatch;
 pub mod ids;
@@ -25,3 +27,4 @@ pub mod scope;
 pub mod serve;
 pub mod store;
 pub mod tasks;
+pub mod telemetry;

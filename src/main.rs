@@ -1,1 +1,115 @@
-fn main() {}
+//! The command line, and nothing else. Exit codes: 0 asked to stop, 1 fault, 2 bad usage or settings, 3 recovery
+//! refused the start. May import: every room.
+
+use std::error::Error;
+use std::future::Future;
+use std::process::ExitCode;
+
+use answerable::config::{self, Flags, Settings};
+use answerable::serve::{self, Options};
+use answerable::{cli, demo, mcp, telemetry};
+use clap::{Parser, Subcommand};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// The authority for the questions that AI agents ask people.
+#[derive(Parser)]
+#[command(version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Opens the store, recovers, then listens: GraphQL, MCP and a page to answer on.
+    Serve {
+        #[command(flatten)]
+        flags: Box<Flags>,
+        /// Seeds an empty store and runs a scripted agent that asks.
+        #[arg(long)]
+        demo: bool,
+    },
+    /// Brings a database to this version's schema, and ends.
+    Migrate {
+        /// The database, `sqlite:FILE`.
+        #[arg(long, default_value = config::DATABASE, env = "ANSWERABLE_DATABASE")]
+        database: String,
+    },
+    /// Makes and takes back access tokens, while no server runs on the database.
+    #[command(subcommand)]
+    Token(cli::TokenCommand),
+    /// Connects an agent that speaks MCP over stdio to a server.
+    Mcp {
+        /// The server's MCP endpoint.
+        #[arg(long, default_value = "http://127.0.0.1:8787/mcp", env = "ANSWERABLE_URL")]
+        url: String,
+        /// The session's token.
+        #[arg(long, env = "ANSWERABLE_TOKEN", hide_env_values = true)]
+        token: Option<String>,
+    },
+    #[command(name = demo::SUBCOMMAND, hide = true)]
+    DemoAgent,
+}
+
+const FAULT: u8 = 1;
+const BAD_SETTINGS: u8 = 2;
+const RECOVERY_REFUSED: u8 = 3;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match Cli::parse().command {
+        Command::Serve { flags, demo } => run_server(*flags, demo).await,
+        Command::Migrate { database } => end(cli::migrate(&database).await),
+        Command::Token(command) => end(cli::token(command).await),
+        Command::Mcp { url, token } => end(mcp::bridge(&url, token.as_deref()).await),
+        Command::DemoAgent => end(demo::run_agent().await),
+    }
+}
+
+async fn run_server(flags: Flags, is_demo: bool) -> ExitCode {
+    let settings = match Settings::load(flags) {
+        Ok(settings) => settings,
+        Err(error) => return fail(&error, BAD_SETTINGS),
+    };
+    telemetry::start(settings.log_format, mcp::LOG_CAP);
+    let program = is_demo.then(std::env::current_exe).transpose();
+    let options = match program {
+        Ok(program) => Options::new(&settings, program),
+        Err(error) => return fail(&error, FAULT),
+    };
+    let stop = match stop_signal() {
+        Ok(stop) => stop,
+        Err(error) => return fail(&error, FAULT),
+    };
+    let server = match serve::start(options).await {
+        Ok(server) => server,
+        Err(error @ serve::Error::Recovery(_)) => return fail(&error, RECOVERY_REFUSED),
+        Err(error) => return fail(&error, FAULT),
+    };
+    println!("answerable listens on http://{}/", server.address);
+    stop.await;
+    end(server.stop().await)
+}
+
+/// Ends when the process is asked to: SIGINT or SIGTERM.
+fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}
+
+fn end<E: Error>(result: Result<(), E>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&error, FAULT),
+    }
+}
+
+fn fail(error: &dyn Error, code: u8) -> ExitCode {
+    eprintln!("answerable: {error}");
+    ExitCode::from(code)
+}

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::authority::{Authority, Limits, Parts, RecoveryError};
 use crate::bus::{Bus, InProcess};
+use crate::config::{self, Settings};
 use crate::demo::{self, Demo};
 use crate::dispatch::{Executors, Scripted};
 use crate::mcp;
@@ -42,6 +43,69 @@ pub struct Options {
     pub demo: Option<PathBuf>,
     /// How long a shutdown waits for what is under way.
     pub shutdown: Duration,
+}
+
+impl Options {
+    /// What the settings say.
+    pub fn new(settings: &Settings, demo: Option<PathBuf>) -> Self {
+        let limits = &settings.limits;
+        Self {
+            listen: settings.listen,
+            store: StoreOptions {
+                path: settings.database.clone(),
+                readers: count(limits.readers),
+                batch_max: count(limits.writer_batch),
+                queue_max: count(limits.writer_queue),
+                read_queue_max: count(limits.read_queue),
+                busy_timeout_ms: limits.busy_timeout_ms,
+                is_group_commit_on: true,
+            },
+            limits: authority_limits(limits),
+            pace: Pace {
+                period: Duration::from_millis(limits.relay_period_ms),
+                batch: i64::try_from(limits.relay_batch).unwrap_or(i64::MAX),
+            },
+            bus_capacity: count(limits.bus_capacity),
+            mcp: mcp_settings(settings),
+            executors: Executors::default(),
+            demo,
+            shutdown: Duration::from_millis(limits.shutdown_ms),
+        }
+    }
+}
+
+fn count(setting: u64) -> usize {
+    usize::try_from(setting).unwrap_or(usize::MAX)
+}
+
+fn authority_limits(limits: &config::Limits) -> Limits {
+    Limits {
+        persistence: Duration::from_millis(limits.persistence_timeout_ms),
+        hand_over: Duration::from_millis(limits.respond_wait_ms),
+        dispatch: Duration::from_millis(limits.dispatch_timeout_ms),
+        publish: Duration::from_millis(limits.publish_timeout_ms),
+        ready: Duration::from_millis(limits.ready_wait_ms),
+        reattach_grace: Duration::from_millis(limits.reattach_grace_ms),
+        poll: Duration::from_millis(limits.wait_poll_ms),
+        message_chars_max: count(limits.message_chars_max),
+    }
+}
+
+fn mcp_settings(settings: &Settings) -> mcp::Settings {
+    let (limits, base) = (&settings.limits, mcp::Settings::default());
+    let origins =
+        settings.public_hosts.iter().flat_map(|host| [format!("https://{host}"), format!("http://{host}")]);
+    mcp::Settings {
+        soft_deadline: Duration::from_millis(limits.soft_deadline_ms),
+        soft_deadline_silent: Duration::from_millis(limits.silent_deadline_ms),
+        progress_period: Duration::from_millis(limits.progress_period_ms),
+        ping_period: Duration::from_millis(limits.ping_period_ms),
+        resume_grace: Duration::from_millis(limits.resume_grace_ms),
+        allowed_hosts: base.allowed_hosts.into_iter().chain(settings.public_hosts.iter().cloned()).collect(),
+        allowed_origins: base.allowed_origins.into_iter().chain(origins).collect(),
+        body_bytes_max: count(limits.body_bytes_max),
+        closing: base.closing,
+    }
 }
 
 /// A server cannot start.
@@ -88,10 +152,7 @@ pub struct Running {
 ///
 /// # Errors
 /// [`Error`] says why it did not start; then no port was opened, and recovery changed nothing of what it names.
-pub async fn start(
-    options: Options,
-    face: impl FnOnce(Authority, CancellationToken) -> Router,
-) -> Result<Running, Error> {
+pub async fn start(options: Options) -> Result<Running, Error> {
     let tasks = Tasks::default();
     let store = Store::open(&options.store).await?;
     let epoch = store.epoch_allocate(System.now()).await?;
@@ -115,8 +176,7 @@ pub async fn start(
     let closing = options.mcp.closing.clone();
     let listener = listen(&options, &store).await?;
     let address = listener.local_addr().map_err(|error| Error::Listen(options.listen, error))?;
-    let router =
-        face(authority.clone(), closing.clone()).merge(mcp::router(authority.clone(), options.mcp.clone()));
+    let router = Router::new().merge(mcp::router(authority.clone(), options.mcp.clone()));
     let served = tasks.spawn("serve", serve(listener, router, closing.clone()));
     if let Some(demo) = &demo {
         demo.start(&authority, address).await?;

@@ -1,0 +1,123 @@
+//! What the command line does beside serving: it opens the database by itself, so no server may run on it.
+//! May import: store, access, config, ids, ports.
+
+use clap::Subcommand;
+
+use crate::access::{Role, new_token};
+use crate::config;
+use crate::ids::{Micros, SessionId, TokenId, WorkspaceId};
+use crate::ports::{Clock, IdSource, System};
+use crate::store::{self, Store, StoreOptions, TokenRow};
+
+/// `answerable token …`
+#[derive(Debug, Subcommand)]
+pub enum TokenCommand {
+    /// Makes a token and prints it, this once.
+    Create {
+        /// The database, `sqlite:FILE`.
+        #[arg(long, default_value = config::DATABASE, env = "ANSWERABLE_DATABASE")]
+        database: String,
+        /// Who it stands for: person, runtime, agent or operator.
+        #[arg(long)]
+        role: String,
+        /// What it is for, to know it again.
+        #[arg(long, default_value = "")]
+        name: String,
+        /// A workspace that it may see; none: all.
+        #[arg(long = "workspace")]
+        workspaces: Vec<String>,
+        /// The one session of an agent's token.
+        #[arg(long)]
+        session: Option<String>,
+        /// Seconds until it expires; none: never.
+        #[arg(long)]
+        expires_in_s: Option<i64>,
+    },
+    /// Takes a token back, at once.
+    Revoke {
+        /// The database, `sqlite:FILE`.
+        #[arg(long, default_value = config::DATABASE, env = "ANSWERABLE_DATABASE")]
+        database: String,
+        /// The token's id, which stands before its text.
+        id: String,
+    },
+}
+
+/// A command failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The database's URL.
+    #[error(transparent)]
+    Config(#[from] config::Error),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// No such role.
+    #[error("role is {0:?}, and must be person, runtime, agent or operator")]
+    Role(String),
+    /// An agent's token without a session, or one that does not exist.
+    #[error("an agent's token needs --session with a session that exists")]
+    Session,
+    /// No such token.
+    #[error("there is no token {0} that still stands")]
+    NoToken(String),
+}
+
+async fn open(database: &str) -> Result<Store, Error> {
+    Ok(Store::open(&StoreOptions::new(config::sqlite_file(database)?)).await?)
+}
+
+/// Opening migrates.
+///
+/// # Errors
+/// The database cannot be opened or brought to this schema.
+pub async fn migrate(database: &str) -> Result<(), Error> {
+    let store = open(database).await?;
+    Ok(store.close().await?)
+}
+
+/// Makes or takes back a token.
+///
+/// # Errors
+/// [`Error`] says what is wrong with the arguments or the store.
+pub async fn token(command: TokenCommand) -> Result<(), Error> {
+    match command {
+        TokenCommand::Create { database, role, name, workspaces, session, expires_in_s } => {
+            let role = Role::parse(&role).ok_or(Error::Role(role))?;
+            let store = open(&database).await?;
+            let session_id = session.map(SessionId::new);
+            let is_known = match &session_id {
+                Some(id) => !store.sessions(std::slice::from_ref(id)).await?.is_empty(),
+                None => role != Role::Agent,
+            };
+            if !is_known {
+                return Err(Error::Session);
+            }
+            let workspaces: Vec<_> = workspaces.into_iter().map(WorkspaceId::new).collect();
+            let (text, hash) = new_token();
+            let now = System.now();
+            let id = TokenId::from(System.fresh());
+            let token = TokenRow {
+                id: id.clone(),
+                hash,
+                role: role.as_str().into(),
+                workspaces: Some(workspaces).filter(|ids| !ids.is_empty()),
+                session_id,
+                name,
+                created_at: now,
+                expires_at: expires_in_s.map(|s| Micros(now.0.saturating_add(s.saturating_mul(1_000_000)))),
+                revoked_at: None,
+            };
+            store.token_insert(token).await?;
+            store.close().await?;
+            println!("{id} {text}");
+            Ok(())
+        }
+        TokenCommand::Revoke { database, id } => {
+            let store = open(&database).await?;
+            let is_revoked = store.token_revoke(&TokenId::new(id.as_str()), System.now()).await?;
+            store.close().await?;
+            if is_revoked { Ok(()) } else { Err(Error::NoToken(id)) }
+        }
+    }
+}

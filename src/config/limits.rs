@@ -1,0 +1,97 @@
+//! Every limit and time bound, one line each: name, default, range, environment variable, what it is. The budget
+//! of deadlines is the part that ends in `_ms` (decisions 40). May import: nothing of this crate.
+
+use clap::Args;
+use serde::Deserialize;
+
+use super::Error;
+
+macro_rules! limits {
+    ($($name:ident = $default:literal in $min:literal ..= $max:literal, $env:literal, $doc:literal;)*) => {
+        /// Every limit, answered. Units stand last in the names; what has none counts items.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct Limits {
+            $(#[doc = $doc] pub $name: u64,)*
+        }
+
+        /// The limits among the flags.
+        #[derive(Clone, Copy, Debug, Default, Args)]
+        pub struct LimitFlags {
+            $(
+                #[doc = $doc]
+                #[arg(long, value_name = "N", env = $env, help = concat!($doc, " [default: ", $default, "]"))]
+                pub $name: Option<u64>,
+            )*
+        }
+
+        #[derive(Clone, Copy, Debug, Default, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub(super) struct LimitFile {
+            $(pub(super) $name: Option<u64>,)*
+        }
+
+        impl Limits {
+            pub(super) fn load(flags: LimitFlags, file: LimitFile) -> Result<Self, Error> {
+                Ok(Self {
+                    $($name: check(
+                        stringify!($name),
+                        flags.$name.or(file.$name).unwrap_or($default),
+                        $min,
+                        $max,
+                    )?,)*
+                })
+            }
+        }
+
+        impl Default for Limits {
+            fn default() -> Self {
+                Self { $($name: $default,)* }
+            }
+        }
+
+        #[cfg(test)]
+        const DEFAULTS: &[(&str, u64, u64, u64)] = &[$((stringify!($name), $default, $min, $max),)*];
+    };
+}
+
+limits! {
+    readers = 2 in 1..=64, "ANSWERABLE_READERS", "Reading connections of the store.";
+    writer_batch = 128 in 1..=10_000, "ANSWERABLE_WRITER_BATCH", "Transactions that one commit may carry.";
+    writer_queue = 1_024 in 1..=100_000, "ANSWERABLE_WRITER_QUEUE", "Transactions that may wait for the writer.";
+    read_queue = 1_024 in 1..=100_000, "ANSWERABLE_READ_QUEUE", "Reads that may wait for a reader.";
+    busy_timeout_ms = 5_000 in 1..=600_000, "ANSWERABLE_BUSY_TIMEOUT_MS", "How long to wait for a lock of the database file.";
+    persistence_timeout_ms = 30_000 in 100..=600_000, "ANSWERABLE_PERSISTENCE_TIMEOUT_MS", "How long one durable step may take.";
+    respond_wait_ms = 10_000 in 100..=600_000, "ANSWERABLE_RESPOND_WAIT_MS", "How long a response waits for its agent to take it.";
+    dispatch_timeout_ms = 30_000 in 100..=600_000, "ANSWERABLE_DISPATCH_TIMEOUT_MS", "How long an executor may take to acknowledge.";
+    publish_timeout_ms = 5_000 in 100..=600_000, "ANSWERABLE_PUBLISH_TIMEOUT_MS", "How long the bus may take to accept a turn's start.";
+    ready_wait_ms = 35_000 in 100..=600_000, "ANSWERABLE_READY_WAIT_MS", "How long a prompt or ready event waits for an unresolved dispatch.";
+    reattach_grace_ms = 30_000 in 0..=86_400_000, "ANSWERABLE_REATTACH_GRACE_MS", "How long an agent that lost its wait may take to come back before its turn is paused.";
+    wait_poll_ms = 5_000 in 10..=600_000, "ANSWERABLE_WAIT_POLL_MS", "How often a wait looks again without a hint.";
+    message_chars_max = 100_000 in 1..=10_000_000, "ANSWERABLE_MESSAGE_CHARS_MAX", "Unicode code points of a message, prompt or title.";
+    relay_period_ms = 1_000 in 10..=600_000, "ANSWERABLE_RELAY_PERIOD_MS", "How often the relay looks again without a hint.";
+    relay_batch = 256 in 1..=10_000, "ANSWERABLE_RELAY_BATCH", "Events that the relay takes at a time.";
+    bus_capacity = 4_096 in 1..=1_000_000, "ANSWERABLE_BUS_CAPACITY", "Events kept for the slowest subscriber before it re-reads the log.";
+    soft_deadline_ms = 7_200_000 in 100..=86_400_000, "ANSWERABLE_SOFT_DEADLINE_MS", "When a blocked MCP call that hears progress ends as pending.";
+    silent_deadline_ms = 50_000 in 100..=86_400_000, "ANSWERABLE_SILENT_DEADLINE_MS", "The same for MCP clients that hear no progress.";
+    progress_period_ms = 15_000 in 100..=600_000, "ANSWERABLE_PROGRESS_PERIOD_MS", "Between two progress notifications of a blocked MCP call.";
+    ping_period_ms = 15_000 in 100..=600_000, "ANSWERABLE_PING_PERIOD_MS", "Between two keep-alive comments of an MCP stream.";
+    resume_grace_ms = 10_000 in 0..=600_000, "ANSWERABLE_RESUME_GRACE_MS", "How long a lost call of the older MCP era can be resumed.";
+    body_bytes_max = 1_048_576 in 1_024..=104_857_600, "ANSWERABLE_BODY_BYTES_MAX", "Bytes of a request's body.";
+    shutdown_ms = 5_000 in 0..=600_000, "ANSWERABLE_SHUTDOWN_MS", "How long a shutdown waits for what is under way.";
+}
+
+fn check(name: &'static str, value: u64, min: u64, max: u64) -> Result<u64, Error> {
+    if (min..=max).contains(&value) { Ok(value) } else { Err(Error::Range { name, value, min, max }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_is_inside_its_range() {
+        for (name, default, min, max) in DEFAULTS {
+            assert!(check(name, *default, *min, *max).is_ok(), "{name}");
+        }
+    }
+}

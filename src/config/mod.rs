@@ -1,0 +1,209 @@
+//! Every setting of a server: a flag, an environment variable and a key of an optional TOML file, in that order of
+//! precedence. The only reader of the environment (by way of clap). May import: nothing of this crate.
+
+mod limits;
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use serde::Deserialize;
+
+pub use limits::{LimitFlags, Limits};
+
+use limits::LimitFile;
+
+/// Where a server listens, if nothing is said.
+pub const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8787);
+/// The database, if nothing is said.
+pub const DATABASE: &str = "sqlite:answerable.db";
+
+/// What strangers may learn of the schema.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Profile {
+    /// Introspection, suggestions.
+    Development,
+    /// Neither.
+    #[default]
+    Production,
+}
+
+/// How the log is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// A line for people.
+    #[default]
+    Text,
+    /// A JSON object a line.
+    Json,
+}
+
+/// The flags of `serve`.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Flags {
+    /// A TOML file with settings, named as the flags with `_` for `-`.
+    #[arg(long, value_name = "FILE", env = "ANSWERABLE_CONFIG")]
+    pub config: Option<PathBuf>,
+    /// The address to listen on [default: 127.0.0.1:8787]
+    #[arg(long, value_name = "ADDRESS:PORT", env = "ANSWERABLE_LISTEN")]
+    pub listen: Option<SocketAddr>,
+    /// The database, `sqlite:FILE` [default: sqlite:answerable.db]
+    #[arg(long, value_name = "URL", env = "ANSWERABLE_DATABASE")]
+    pub database: Option<String>,
+    /// Host names and web origins beside the loopback ones by which clients reach the server, such as
+    /// `answers.example.org` [default: none]
+    #[arg(long = "public-host", value_name = "HOST", env = "ANSWERABLE_PUBLIC_HOST", value_delimiter = ',')]
+    pub public_hosts: Option<Vec<String>>,
+    /// What strangers may learn of the schema [default: production]
+    #[arg(long, env = "ANSWERABLE_PROFILE")]
+    pub profile: Option<Profile>,
+    /// How the log is written [default: text]
+    #[arg(long, env = "ANSWERABLE_LOG_FORMAT")]
+    pub log_format: Option<LogFormat>,
+    /// Every limit.
+    #[command(flatten, next_help_heading = "Limits")]
+    pub limits: LimitFlags,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    listen: Option<SocketAddr>,
+    database: Option<String>,
+    public_hosts: Option<Vec<String>>,
+    profile: Option<Profile>,
+    log_format: Option<LogFormat>,
+    #[serde(default)]
+    limits: LimitFile,
+}
+
+/// Settings with every question answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The address to listen on.
+    pub listen: SocketAddr,
+    /// The database file.
+    pub database: PathBuf,
+    /// Host names beside the loopback ones.
+    pub public_hosts: Vec<String>,
+    /// What strangers may learn of the schema.
+    pub profile: Profile,
+    /// How the log is written.
+    pub log_format: LogFormat,
+    /// Every limit.
+    pub limits: Limits,
+}
+
+/// Settings that cannot be used; exit code 2.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file cannot be read.
+    #[error("cannot read {path}: {1}", path = .0.display())]
+    Read(PathBuf, std::io::Error),
+    /// The file is no TOML, or has an unknown key or a value of the wrong type.
+    #[error("{path}: {1}", path = .0.display())]
+    Parse(PathBuf, Box<toml::de::Error>),
+    /// A limit is outside its range.
+    #[error("{name} is {value}, and must be from {min} to {max}")]
+    Range {
+        /// The setting.
+        name: &'static str,
+        /// What it was set to.
+        value: u64,
+        /// The least value.
+        min: u64,
+        /// The greatest value.
+        max: u64,
+    },
+    /// The database's kind is not known.
+    #[error("database is {0:?}, and must be sqlite:FILE")]
+    Database(String),
+}
+
+impl Settings {
+    /// Puts flags (which hold the environment too), file and defaults together.
+    ///
+    /// # Errors
+    /// [`Error`] names the setting.
+    pub fn load(flags: Flags) -> Result<Self, Error> {
+        let file = flags.config.as_deref().map(read).transpose()?.unwrap_or_default();
+        let database = flags.database.or(file.database).unwrap_or_else(|| DATABASE.into());
+        Ok(Self {
+            listen: flags.listen.or(file.listen).unwrap_or(LISTEN),
+            database: sqlite_file(&database)?,
+            public_hosts: flags.public_hosts.or(file.public_hosts).unwrap_or_default(),
+            profile: flags.profile.or(file.profile).unwrap_or_default(),
+            log_format: flags.log_format.or(file.log_format).unwrap_or_default(),
+            limits: Limits::load(flags.limits, file.limits)?,
+        })
+    }
+}
+
+/// The file of a `sqlite:` URL.
+///
+/// # Errors
+/// Another kind of database.
+pub fn sqlite_file(url: &str) -> Result<PathBuf, Error> {
+    match url.strip_prefix("sqlite:") {
+        Some(path) if !path.is_empty() => Ok(PathBuf::from(path)),
+        _ => Err(Error::Database(url.to_owned())),
+    }
+}
+
+fn read(path: &Path) -> Result<File, Error> {
+    let text = std::fs::read_to_string(path).map_err(|error| Error::Read(path.to_owned(), error))?;
+    toml::from_str(&text).map_err(|error| Error::Parse(path.to_owned(), Box::new(error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn file(text: &str) -> tempfile::NamedTempFile {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        file
+    }
+
+    fn load(flags: Flags, text: &str) -> Result<Settings, Error> {
+        let file = file(text);
+        Settings::load(Flags { config: Some(file.path().into()), ..flags })
+    }
+
+    #[test]
+    fn a_flag_goes_before_the_file_and_the_file_before_the_default() {
+        let text =
+            "database = 'sqlite:file.db'\nprofile = 'development'\n[limits]\nreaders = 3\nrelay_batch = 7\n";
+        let limits = LimitFlags { readers: Some(5), ..LimitFlags::default() };
+        let flags = Flags { database: Some("sqlite:flag.db".into()), limits, ..Flags::default() };
+        let settings = load(flags, text).unwrap();
+        assert_eq!(settings.database, PathBuf::from("flag.db"));
+        assert_eq!(settings.profile, Profile::Development);
+        assert_eq!((settings.limits.readers, settings.limits.relay_batch), (5, 7));
+        assert_eq!(settings.listen, LISTEN);
+    }
+
+    #[test]
+    fn an_unknown_key_is_refused_by_name() {
+        for text in ["listne = 'x'", "[limits]\nreaderz = 1"] {
+            let error = load(Flags::default(), text).unwrap_err().to_string();
+            assert!(error.contains("unknown field"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_limit_outside_its_range_is_refused_by_name_and_range() {
+        let error = load(Flags::default(), "[limits]\nreaders = 0").unwrap_err().to_string();
+        assert_eq!(error, "readers is 0, and must be from 1 to 64");
+    }
+
+    #[test]
+    fn another_kind_of_database_is_refused_in_words() {
+        let error = load(Flags::default(), "database = 'postgres://x'").unwrap_err().to_string();
+        assert_eq!(error, "database is \"postgres://x\", and must be sqlite:FILE");
+    }
+}

@@ -1,0 +1,80 @@
+//! The real binary as a child process, and GraphQL calls to it. May import: nothing of the tests.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+/// How long a start may take, recovery included.
+const START: Duration = Duration::from_secs(30);
+
+/// One run of the server.
+pub struct Server {
+    child: Child,
+    url: String,
+    http: reqwest::Client,
+}
+
+impl Server {
+    /// Starts the binary on a database and waits for its address.
+    pub async fn start(database: &Path) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_answerable"))
+            .args(["serve", "--listen", "127.0.0.1:0", "--database"])
+            .arg(format!("sqlite:{}", database.display()))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let address = tokio::time::timeout(START, async {
+            while let Some(line) = lines.next_line().await.unwrap() {
+                if let Some(at) = line.find("http://") {
+                    return line[at..].trim().trim_end_matches('/').to_owned();
+                }
+            }
+            panic!("the server ended before it printed its address");
+        });
+        let url = format!("{}/graphql", address.await.unwrap());
+        Self { child, url, http: reqwest::Client::new() }
+    }
+
+    /// A handle for calls, which outlives the process.
+    pub fn caller(&self) -> Caller {
+        Caller { url: self.url.clone(), http: self.http.clone() }
+    }
+
+    /// SIGKILL, and gone.
+    pub async fn kill(mut self) {
+        self.child.kill().await.unwrap();
+    }
+
+    /// SIGTERM, and a clean end.
+    pub async fn stop(mut self) {
+        let pid = self.child.id().unwrap().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().await.unwrap().success());
+        let status = tokio::time::timeout(START, self.child.wait()).await.unwrap().unwrap();
+        assert!(status.success(), "{status}");
+    }
+}
+
+/// Calls a server that may be gone.
+#[derive(Clone)]
+pub struct Caller {
+    url: String,
+    http: reqwest::Client,
+}
+
+impl Caller {
+    /// `data` of a response that came whole; none where the server went away.
+    pub async fn call(&self, query: &str, variables: Value) -> Option<Value> {
+        let body = json!({ "query": query, "variables": variables });
+        let response = self.http.post(&self.url).json(&body).send().await.ok()?;
+        let body: Value = response.json().await.ok()?;
+        assert!(body.get("errors").is_none(), "{query}: {body}");
+        Some(body["data"].clone())
+    }
+}

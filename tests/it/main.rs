@@ -1,0 +1,3 @@
+//! The one integration binary. May import: the crate.
+
+mod kill;
