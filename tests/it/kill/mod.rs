@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use answerable::ids::Position;
 use answerable::store::{Store, StoreOptions};
-use proptest::prelude::RngCore;
+use proptest::prelude::Rng as _;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 use serde_json::{Value, json};
 
