@@ -10,7 +10,7 @@ use crate::lifecycle::{
 };
 
 use super::identify::allow;
-use super::waiting::Waiting;
+use super::waiting::{Receipt, Waiting};
 use super::{Authority, Error};
 
 /// A bundle as a caller asks it.
@@ -35,6 +35,8 @@ pub struct Asked {
     pub is_new: bool,
     /// The wait, where one was wanted and there is something to wait for.
     pub waiting: Option<Waiting>,
+    /// For a recorded outcome: until it was received, equal questions lead to it again (decisions 7).
+    pub receipt: Option<Receipt>,
 }
 
 /// What came of waiting again.
@@ -44,6 +46,8 @@ pub struct Awaited {
     pub outcome: Outcome,
     /// The wait, exactly where the outcome is pending.
     pub waiting: Option<Waiting>,
+    /// For a recorded outcome, exactly where it is not pending.
+    pub receipt: Option<Receipt>,
 }
 
 impl Authority {
@@ -79,8 +83,9 @@ impl Authority {
         });
         match self.transact(&session, command).await?.decision.effect {
             Effect::Asked { outcome, is_new } => {
+                let receipt = Receipt::recorded(self, &session, &outcome);
                 let waiting = waiter.and_then(|id| Waiting::begin(self, &session, &outcome, id, hint));
-                Ok(Asked { outcome, is_new, waiting })
+                Ok(Asked { outcome, is_new, waiting, receipt })
             }
             _ => Err(Error::internal("asking had another effect")),
         }
@@ -100,7 +105,8 @@ impl Authority {
             Effect::Outcome(outcome) => {
                 let waiting = Waiting::begin(self, &session, &outcome, waiter, hint);
                 debug_assert_eq!(waiting.is_some(), outcome.status == OutcomeStatus::Pending);
-                Ok(Awaited { outcome, waiting })
+                let receipt = Receipt::recorded(self, &session, &outcome);
+                Ok(Awaited { outcome, waiting, receipt })
             }
             _ => Err(Error::internal("waiting had another effect")),
         }

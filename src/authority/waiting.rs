@@ -41,6 +41,16 @@ pub struct Receipt {
 }
 
 impl Receipt {
+    /// Of an outcome that was there already. Nobody waited for it, so its waiter is one that never was.
+    pub(super) fn recorded(authority: &Authority, session: &SessionId, outcome: &Outcome) -> Option<Self> {
+        (outcome.status != OutcomeStatus::Pending).then(|| Self {
+            authority: authority.clone(),
+            session: session.clone(),
+            pending_id: outcome.pending_id.clone(),
+            waiter: WaiterId::from(authority.0.parts.ids.fresh()),
+        })
+    }
+
     /// The stream took the result to its end.
     pub fn received(self) {
         let command = Command::DropWaiter { pending_id: self.pending_id, waiter: self.waiter, is_received: true };

@@ -10,7 +10,7 @@ use rmcp::service::{Peer, RequestContext};
 use serde_json::Value;
 
 use crate::access::Viewer;
-use crate::authority::{Authority, Error, Waiting};
+use crate::authority::{Authority, Error, Receipt, Waiting};
 use crate::ids::SessionId;
 use crate::lifecycle::{Outcome, OutcomeStatus};
 
@@ -44,7 +44,7 @@ impl Call<'_> {
         let AskArguments { input, wait } = input::ask(arguments)?;
         let bound = self.bound(wait);
         let asked = self.authority.ask(self.viewer, session, input, !bound.is_zero()).await?;
-        self.settle(asked.outcome, asked.waiting, bound).await
+        self.settle(asked.outcome, asked.waiting, asked.receipt, bound).await
     }
 
     /// `await_user_answer`.
@@ -57,14 +57,23 @@ impl Call<'_> {
         let (pending_id, wait) = (reader.pending_id(), reader.wait());
         let pending_id = input::end(faults, pending_id)?;
         let awaited = self.authority.await_answer(self.viewer, &pending_id).await?;
-        self.settle(awaited.outcome, awaited.waiting, self.bound(wait)).await
+        self.settle(awaited.outcome, awaited.waiting, awaited.receipt, self.bound(wait)).await
     }
 
-    async fn settle(&self, outcome: Outcome, waiting: Option<Waiting>, bound: Duration) -> Result<Value, Error> {
-        match waiting {
-            Some(waiting) => self.block(outcome, waiting, bound).await,
-            None => Ok(output::outcome(&outcome)),
+    async fn settle(
+        &self,
+        outcome: Outcome,
+        waiting: Option<Waiting>,
+        receipt: Option<Receipt>,
+        bound: Duration,
+    ) -> Result<Value, Error> {
+        if let Some(waiting) = waiting {
+            return self.block(outcome, waiting, bound).await;
         }
+        if let Some(receipt) = receipt {
+            self.watch.on_end(move || receipt.received());
+        }
+        Ok(output::outcome(&outcome))
     }
 
     /// Waits. Whichever arm wins, the losing wait is dropped here and now, which detaches it in a task of its own.

@@ -245,6 +245,15 @@ const CASES = {
     await scene.answer(pendingId);
     assert.deepEqual((await again.result()).answers, TOLD);
   },
+  async 'equal questions after a received answer are new questions'(scene) {
+    const agent = scene.agent();
+    const pendingId = await scene.live();
+    await scene.answer(pendingId);
+    await agent.result();
+    const again = await scene.agent({ args: { questions: QUESTIONS, maxWaitSeconds: 0 } }).result();
+    assert.equal(again.status, 'pending');
+    assert.notEqual(again.pendingId, pendingId);
+  },
   async 'awaiting a detached bundle re-attaches, and a recorded answer is there at once'(scene) {
     const pending = await scene.agent({ args: { questions: QUESTIONS, maxWaitSeconds: 0 } }).result();
     const args = { pendingId: pending.pendingId };

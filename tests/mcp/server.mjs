@@ -44,8 +44,8 @@ export class Server {
     return ended;
   }
 
-  async #graphql(query, variables, token) {
-    const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) };
+  async #graphql(query, variables) {
+    const headers = { 'content-type': 'application/json' };
     const body = JSON.stringify({ query, variables });
     const response = await fetch(`http://${this.#address}/graphql`, { method: 'POST', headers, body });
     const { data, errors } = await response.json();
@@ -53,11 +53,30 @@ export class Server {
     return data;
   }
 
-  /** Sessions with a running turn each, and the tokens that the tests use. */
+  /** One task with that many sessions, their agents' tokens and a person's. */
   async seed(count) {
-    throw new Error(`seed ${count}: set by the GraphQL schema`);
+    const { createTask } = await this.#graphql(CREATE_TASK, {});
+    const agents = [];
+    for (let n = 0; n < count; n += 1) {
+      const { createSession } = await this.#graphql(CREATE_SESSION, { taskId: createTask.taskId });
+      agents.push(await this.#token('AGENT', createSession.sessionId));
+    }
+    // The last one: once somebody other than an agent has a token, nobody is let in without one.
+    return { agents, person: await this.#token('PERSON', null) };
+  }
+
+  async #token(role, sessionId) {
+    return (await this.#graphql(CREATE_TOKEN, { role, sessionId })).createToken.token;
   }
 }
+
+const CREATE_TASK = 'mutation { createTask(input: {title: "Peers"}) { ... on TaskPayload { taskId } } }';
+const CREATE_SESSION = `mutation ($taskId: ID!) {
+  createSession(input: {taskId: $taskId}) { ... on SessionPayload { sessionId } }
+}`;
+const CREATE_TOKEN = `mutation ($role: Role!, $sessionId: ID) {
+  createToken(input: {role: $role, sessionId: $sessionId, name: "peers"}) { ... on CreateTokenPayload { token } }
+}`;
 
 /** A client of the server for one piece of work. */
 export async function connected(server, token, work) {
