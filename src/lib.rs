@@ -3,6 +3,7 @@
 //! The code map, from the outside in; a room may import any room below it:
 //!
 //! - [`demo`]: a seeded store and a scripted agent, to try it
+//! - [`graphql`]: the schema, one file per type
 //! - [`mcp`]: the agent's tools and their liveness
 //! - [`authority`]: one use case per file; every durable change of a session passes `transact`
 //! - [`dispatch`]: gives prompts to agents; [`outbox`]: takes events to the bus
@@ -18,6 +19,7 @@ pub mod cli;
 pub mod config;
 pub mod demo;
 pub mod dispatch;
+pub mod graphql;
 pub mod ids;
 pub mod lifecycle;
 pub mod mcp;

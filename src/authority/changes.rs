@@ -11,7 +11,6 @@ use crate::access::Viewer;
 use crate::ids::{Position, SessionId, StoreId, TaskId, WorkspaceId};
 use crate::lifecycle::{EventKind, OutboxRow, Refusal};
 
-use super::read::{may_see_session, may_see_task};
 use super::{Authority, Error};
 
 /// Events of the log that are read at a time.
@@ -81,7 +80,7 @@ impl Filter {
                 row.session_id.as_ref() == Some(session) || (is_deletion && &row.task_id == task)
             }
             Self::Tasks { viewer, workspace } => {
-                let is_seen = may_see_task(viewer, &row.workspace_id);
+                let is_seen = viewer.may_read_tasks(&row.workspace_id);
                 let is_named = workspace.as_ref().is_none_or(|named| named == &row.workspace_id);
                 is_seen && is_named && moves_a_task(&row.event.kind)
             }
@@ -146,7 +145,7 @@ impl Authority {
             ChangesScope::Tasks(workspace) => Ok(Filter::Tasks { viewer: Box::new(viewer.clone()), workspace }),
             ChangesScope::Session(id) => {
                 let rows = self.store().sessions(std::slice::from_ref(&id)).await?;
-                let row = rows.into_iter().find(|row| may_see_session(viewer, &row.session.workspace_id, &id));
+                let row = rows.into_iter().find(|row| viewer.may_read_session(&row.session.workspace_id, &id));
                 let task = row.ok_or(Refusal::NotFound)?.session.task_id;
                 Ok(Filter::Session { session: id, task })
             }

@@ -36,9 +36,8 @@ use crate::tasks::Tasks;
 
 pub use admin::{CreateTask, NewToken};
 pub use ask::{AskInput, Asked, Awaited};
-pub use changes::*;
+pub use changes::{ChangeItem, ChangesScope, GapReason, Place, Since};
 pub use error::{DeliveryFailure, Error, Failure, Fault, FaultCode};
-pub use read::*;
 pub use recover::RecoveryError;
 pub use respond::{AnswerInput, RespondInput, Responded, SkipInput};
 pub use sessions::CreateSession;

@@ -2,24 +2,13 @@
 //! A [`SessionRow`] that came from here proves that its viewer may see the session, so what lies inside a session
 //! is read by its row. May import: store, access, ids, scope.
 
-use crate::access::Viewer;
-use crate::ids::{MessageId, Micros, Ordinal, PendingId, SessionId, TaskId, TurnId, WorkspaceId};
+use crate::access::{Role, Viewer};
+use crate::ids::{MessageId, Micros, Ordinal, PendingId, SessionId, TaskId, TurnId};
 use crate::store::{
     BundleRow, MessageRowOut, Page, PendingFilter, SessionRow, TaskFilter, TaskKey, TaskListRow, TurnRow,
 };
 
 use super::{Authority, Error};
-
-/// Whether that session may be shown: its workspace is the viewer's, and a viewer bound to one session looks at
-/// no other.
-pub fn may_see_session(viewer: &Viewer, workspace: &WorkspaceId, session: &SessionId) -> bool {
-    viewer.may_read(workspace) && viewer.session.as_ref().is_none_or(|bound| bound == session)
-}
-
-/// Whether that task may be shown. A viewer bound to a session sees no tasks.
-pub fn may_see_task(viewer: &Viewer, workspace: &WorkspaceId) -> bool {
-    viewer.session.is_none() && viewer.may_read(workspace)
-}
 
 impl Authority {
     /// Tasks by id, each with at most `sessions_max` of its sessions, newest first; in no order. Those that may not
@@ -34,7 +23,7 @@ impl Authority {
         sessions_max: i64,
     ) -> Result<Vec<TaskListRow>, Error> {
         let mut rows = self.store().tasks_of(ids, sessions_max).await?;
-        rows.retain(|row| may_see_task(viewer, &row.task.workspace_id));
+        rows.retain(|row| viewer.may_read_tasks(&row.task.workspace_id));
         Ok(rows)
     }
 
@@ -49,7 +38,7 @@ impl Authority {
         after: Option<TaskKey>,
         limit: i64,
     ) -> Result<Vec<TaskListRow>, Error> {
-        if viewer.session.is_some() {
+        if viewer.session.is_some() || viewer.role == Role::Agent {
             return Ok(Vec::new());
         }
         Ok(self.store().tasks_page(&viewer.scope, filter, after, limit).await?)
@@ -61,7 +50,7 @@ impl Authority {
     /// A fault of the store.
     pub async fn read_sessions(&self, viewer: &Viewer, ids: &[SessionId]) -> Result<Vec<SessionRow>, Error> {
         let mut rows = self.store().sessions(ids).await?;
-        rows.retain(|row| may_see_session(viewer, &row.session.workspace_id, &row.session.id));
+        rows.retain(|row| viewer.may_read_session(&row.session.workspace_id, &row.session.id));
         Ok(rows)
     }
 
@@ -71,7 +60,7 @@ impl Authority {
     /// A fault of the store.
     pub async fn read_bundles(&self, viewer: &Viewer, ids: &[PendingId]) -> Result<Vec<BundleRow>, Error> {
         let mut rows = self.store().bundles(ids).await?;
-        rows.retain(|row| may_see_session(viewer, &row.workspace_id, &row.session_id));
+        rows.retain(|row| viewer.may_read_session(&row.workspace_id, &row.session_id));
         Ok(rows)
     }
 
@@ -81,7 +70,7 @@ impl Authority {
     /// A fault of the store.
     pub async fn read_turns(&self, viewer: &Viewer, ids: &[TurnId]) -> Result<Vec<TurnRow>, Error> {
         let mut rows = self.store().turns(ids).await?;
-        rows.retain(|row| row.turn.is_visible() && may_see_session(viewer, &row.workspace_id, &row.session_id));
+        rows.retain(|row| row.turn.is_visible() && viewer.may_read_session(&row.workspace_id, &row.session_id));
         Ok(rows)
     }
 
@@ -91,7 +80,7 @@ impl Authority {
     /// A fault of the store.
     pub async fn read_message(&self, viewer: &Viewer, id: &MessageId) -> Result<Option<MessageRowOut>, Error> {
         let home = self.store().session_of_message(id).await?;
-        let is_seen = home.is_some_and(|(session, _, workspace)| may_see_session(viewer, &workspace, &session));
+        let is_seen = home.is_some_and(|(session, _, workspace)| viewer.may_read_session(&workspace, &session));
         if !is_seen {
             return Ok(None);
         }
@@ -110,6 +99,9 @@ impl Authority {
         limit: i64,
     ) -> Result<Vec<BundleRow>, Error> {
         let mut filter = filter.clone();
+        if viewer.role == Role::Agent && viewer.session.is_none() {
+            return Ok(Vec::new());
+        }
         if let Some(bound) = &viewer.session {
             if filter.session.as_ref().is_some_and(|named| named != bound) {
                 return Ok(Vec::new());
@@ -147,7 +139,7 @@ impl Authority {
     pub async fn read_ambiguous(&self, viewer: &Viewer, limit: i64) -> Result<Vec<TurnRow>, Error> {
         super::identify::allow(viewer.may_operate())?;
         let mut rows = self.store().ambiguous(limit).await?;
-        rows.retain(|row| may_see_session(viewer, &row.workspace_id, &row.session_id));
+        rows.retain(|row| viewer.may_read_session(&row.workspace_id, &row.session_id));
         Ok(rows)
     }
 }

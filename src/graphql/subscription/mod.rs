@@ -1,0 +1,89 @@
+//! What can be followed. An event is a trigger; what is sent is read from the store when it is sent.
+//! May import: authority, lifecycle, ids.
+
+mod session_change;
+mod task_change;
+
+use async_graphql::{Context, Enum, ID, Result, SimpleObject, Subscription as Subscribe};
+use futures_util::{Stream, StreamExt};
+
+use crate::authority::{self, ChangeItem, ChangesScope};
+use crate::ids::{SessionId, WorkspaceId};
+
+use super::context::{authority, viewer};
+use super::cursor::Cursor;
+use super::fault::fault;
+use super::query::TaskFilter;
+use session_change::{SessionChange, SessionFeed};
+use task_change::{TaskChange, TaskFeed};
+
+/// What can be followed. Nothing is missed and nothing invented: the first item is a snapshot unless `after` says
+/// from where to go on.
+pub struct Subscription;
+
+/// Why changes after a cursor cannot be told.
+#[derive(Enum, Clone, Copy, PartialEq, Eq)]
+#[graphql(remote = "authority::GapReason")]
+pub enum GapReason {
+    /// The cursor cannot be read.
+    Unreadable,
+    /// It is of another store, or of one restored from a backup.
+    OtherStore,
+    /// It lies ahead of everything that happened.
+    Ahead,
+}
+
+/// What happened after the given cursor is not known. A snapshot follows.
+#[derive(SimpleObject)]
+pub struct Gap {
+    /// Where the snapshot stands.
+    cursor: Cursor,
+    /// Why.
+    reason: GapReason,
+}
+
+/// What can be followed. Nothing is missed and nothing invented: the first item is a snapshot unless `after` says
+/// from where to go on.
+#[Subscribe]
+impl Subscription {
+    /// Tasks as they change, with their sessions' states and pending actions.
+    async fn task_changes(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "Go on right behind this place; null: begin with a snapshot.")] after: Option<Cursor>,
+        #[graphql(desc = "Which tasks; null: all.")] filter: Option<TaskFilter>,
+    ) -> Result<impl Stream<Item = Result<TaskChange>>> {
+        let filter = filter.unwrap_or_default();
+        let workspace = filter.workspace_id.clone().map(|id| WorkspaceId::new(id.0));
+        let feed = TaskFeed::new(authority(ctx)?, viewer(ctx)?, filter.into());
+        let changes = changes(ctx, ChangesScope::Tasks(workspace), after.as_ref()).await?;
+        Ok(changes.filter_map(move |item| {
+            let feed = feed.clone();
+            async move { feed.read(item).await.transpose() }
+        }))
+    }
+
+    /// One session: its messages, turns, state and projection. Error code `NOT_FOUND`: absent or not the caller's.
+    async fn session_changes(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "The session's id.")] session_id: ID,
+        #[graphql(desc = "Go on right behind this place; null: begin with a snapshot.")] after: Option<Cursor>,
+    ) -> Result<impl Stream<Item = Result<SessionChange>>> {
+        let session = SessionId::new(session_id.0);
+        let feed = SessionFeed::new(authority(ctx)?, viewer(ctx)?, session.clone());
+        let changes = changes(ctx, ChangesScope::Session(session), after.as_ref()).await?;
+        Ok(changes.filter_map(move |item| {
+            let feed = feed.clone();
+            async move { feed.read(item).await.transpose() }
+        }))
+    }
+}
+
+async fn changes(
+    ctx: &Context<'_>,
+    scope: ChangesScope,
+    after: Option<&Cursor>,
+) -> Result<impl Stream<Item = std::result::Result<ChangeItem, authority::Error>> + use<>> {
+    authority(ctx)?.changes(viewer(ctx)?, scope, Cursor::since(after)).await.map_err(fault)
+}
