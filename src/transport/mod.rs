@@ -1,0 +1,89 @@
+//! What the port answers: GraphQL over HTTP and WebSocket, health, and a page to answer on. MCP is merged in by
+//! `serve`. May import: graphql, authority, access, tasks.
+
+mod guard;
+mod http;
+mod message;
+mod operation;
+mod page;
+mod socket;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::http::StatusCode;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{any, get};
+use tokio_util::sync::CancellationToken;
+
+use crate::authority::Authority;
+use crate::graphql::{self, Schema};
+use crate::tasks::Tasks;
+
+/// Bounds of the transports.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Host names beside the loopback ones by which clients come.
+    pub public_hosts: Vec<String>,
+    /// Only loopback names are accepted as `Host`: the server needs no token then (DNS rebinding).
+    pub is_loopback_only: bool,
+    /// Bytes of a body.
+    pub body_bytes_max: usize,
+    /// How long a query may run.
+    pub query: Duration,
+    /// How long a socket may take to introduce itself.
+    pub init: Duration,
+    /// Operations of one socket.
+    pub operations_max: usize,
+    /// Bytes of a message from a client.
+    pub message_bytes_max: usize,
+    /// Messages that wait for a slow client.
+    pub queue_max: usize,
+    /// Between two pings of a socket; one that misses two of them is gone.
+    pub ping: Duration,
+    /// How long one message may take to be written.
+    pub write: Duration,
+    /// How often a socket's access is looked at again.
+    pub recheck: Duration,
+}
+
+struct State {
+    authority: Authority,
+    schema: Schema,
+    limits: graphql::Limits,
+    settings: Settings,
+    tasks: Tasks,
+    closing: CancellationToken,
+}
+
+type Shared = axum::extract::State<Arc<State>>;
+
+/// Everything but MCP. `closing` ends sockets and stops admitting.
+pub fn router(
+    authority: Authority,
+    schema: Schema,
+    limits: graphql::Limits,
+    settings: Settings,
+    tasks: Tasks,
+    closing: CancellationToken,
+) -> Router {
+    let body_bytes_max = settings.body_bytes_max;
+    let state = Arc::new(State { authority, schema, limits, settings, tasks, closing });
+    Router::new()
+        .route("/", get(page::page))
+        .route("/graphql", any(http::graphql))
+        .route("/graphql/ws", get(socket::upgrade))
+        .layer(from_fn_with_state(state.clone(), guard::check))
+        .route("/healthz", get(|| async { StatusCode::NO_CONTENT }))
+        .route("/readyz", get(ready))
+        .layer(DefaultBodyLimit::max(body_bytes_max))
+        .with_state(state)
+}
+
+/// Ready: not going away, and the store answers.
+async fn ready(axum::extract::State(state): Shared) -> StatusCode {
+    let is_up = !state.closing.is_cancelled() && state.authority.store().outbox_tip().await.is_ok();
+    if is_up { StatusCode::NO_CONTENT } else { StatusCode::SERVICE_UNAVAILABLE }
+}
