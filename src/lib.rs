@@ -3,6 +3,7 @@
 //! The code map, from the outside in; a room may import any room below it:
 //!
 //! - [`demo`]: a seeded store and a scripted agent, to try it
+//! - [`transport`]: what the port answers
 //! - [`graphql`]: the schema, one file per type
 //! - [`mcp`]: the agent's tools and their liveness
 //! - [`authority`]: one use case per file; every durable change of a session passes `transact`
@@ -30,3 +31,4 @@ pub mod serve;
 pub mod store;
 pub mod tasks;
 pub mod telemetry;
+pub mod transport;

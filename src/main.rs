@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use answerable::config::{self, Flags, Settings};
 use answerable::serve::{self, Options};
-use answerable::{cli, demo, mcp, telemetry};
+use answerable::{cli, demo, graphql, mcp, telemetry};
 use clap::{Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -35,6 +35,8 @@ enum Command {
         #[arg(long, default_value = config::DATABASE, env = "ANSWERABLE_DATABASE")]
         database: String,
     },
+    /// Prints the GraphQL schema.
+    Schema,
     /// Makes and takes back access tokens, while no server runs on the database.
     #[command(subcommand)]
     Token(cli::TokenCommand),
@@ -60,6 +62,10 @@ async fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Serve { flags, demo } => run_server(*flags, demo).await,
         Command::Migrate { database } => end(cli::migrate(&database).await),
+        Command::Schema => {
+            print!("{}", graphql::sdl());
+            ExitCode::SUCCESS
+        }
         Command::Token(command) => end(cli::token(command).await),
         Command::Mcp { url, token } => end(mcp::bridge(&url, token.as_deref()).await),
         Command::DemoAgent => end(demo::run_agent().await),

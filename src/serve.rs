@@ -16,11 +16,13 @@ use crate::bus::{Bus, InProcess};
 use crate::config::{self, Settings};
 use crate::demo::{self, Demo};
 use crate::dispatch::{Executors, Scripted};
+use crate::graphql;
 use crate::mcp;
 use crate::outbox::{Pace, Relay};
 use crate::ports::{Clock, System};
 use crate::store::{Store, StoreOptions};
 use crate::tasks::Tasks;
+use crate::transport;
 
 /// What a server is started with.
 #[derive(Clone, Debug)]
@@ -37,6 +39,12 @@ pub struct Options {
     pub bus_capacity: usize,
     /// The MCP endpoint's.
     pub mcp: mcp::Settings,
+    /// What strangers may learn of the schema.
+    pub profile: graphql::Profile,
+    /// Limits of GraphQL requests.
+    pub graphql: graphql::Limits,
+    /// Bounds of the transports.
+    pub transport: transport::Settings,
     /// Further executors, by name.
     pub executors: Executors,
     /// This binary, where the demo is wanted.
@@ -67,6 +75,9 @@ impl Options {
             },
             bus_capacity: count(limits.bus_capacity),
             mcp: mcp_settings(settings),
+            profile: profile(settings.profile),
+            graphql: graphql_limits(limits),
+            transport: transport_settings(settings),
             executors: Executors::default(),
             demo,
             shutdown: Duration::from_millis(limits.shutdown_ms),
@@ -88,6 +99,43 @@ fn authority_limits(limits: &config::Limits) -> Limits {
         reattach_grace: Duration::from_millis(limits.reattach_grace_ms),
         poll: Duration::from_millis(limits.wait_poll_ms),
         message_chars_max: count(limits.message_chars_max),
+    }
+}
+
+fn profile(profile: config::Profile) -> graphql::Profile {
+    let is_open = profile == config::Profile::Development;
+    graphql::Profile { is_introspection_on: is_open, are_suggestions_on: is_open }
+}
+
+fn graphql_limits(limits: &config::Limits) -> graphql::Limits {
+    graphql::Limits {
+        document_bytes_max: count(limits.document_bytes_max),
+        tokens_max: count(limits.tokens_max),
+        nesting_max: count(limits.nesting_max),
+        depth_max: count(limits.depth_max),
+        recursion_max: count(limits.recursion_max),
+        root_fields_max: count(limits.root_fields_max),
+        aliases_max: count(limits.aliases_max),
+        directives_max: count(limits.directives_max),
+        complexity_max: count(limits.complexity_max),
+        task_sessions_max: i64::try_from(limits.task_sessions_max).unwrap_or(i64::MAX),
+    }
+}
+
+fn transport_settings(settings: &Settings) -> transport::Settings {
+    let limits = &settings.limits;
+    transport::Settings {
+        public_hosts: settings.public_hosts.clone(),
+        is_loopback_only: false,
+        body_bytes_max: count(limits.body_bytes_max),
+        query: Duration::from_millis(limits.query_timeout_ms),
+        init: Duration::from_millis(limits.ws_init_timeout_ms),
+        operations_max: count(limits.ws_operations_max),
+        message_bytes_max: count(limits.ws_message_bytes_max),
+        queue_max: count(limits.ws_queue_max),
+        ping: Duration::from_millis(limits.ws_ping_ms),
+        write: Duration::from_millis(limits.ws_write_timeout_ms),
+        recheck: Duration::from_millis(limits.ws_recheck_ms),
     }
 }
 
@@ -174,9 +222,10 @@ pub async fn start(options: Options) -> Result<Running, Error> {
     let recovery = authority.recover().await?;
     tasks.spawn("relay", relay.run(tasks.stop()));
     let closing = options.mcp.closing.clone();
-    let listener = listen(&options, &store).await?;
+    let is_open = store.token_count().await? == 0;
+    let listener = listen(options.listen, is_open).await?;
     let address = listener.local_addr().map_err(|error| Error::Listen(options.listen, error))?;
-    let router = Router::new().merge(mcp::router(authority.clone(), options.mcp.clone()));
+    let router = router(&options, &authority, &tasks, is_open);
     let served = tasks.spawn("serve", serve(listener, router, closing.clone()));
     if let Some(demo) = &demo {
         demo.start(&authority, address).await?;
@@ -196,12 +245,23 @@ pub fn trial_executors() -> Executors {
     Executors::default().with("scripted", Arc::new(Scripted::default()))
 }
 
-async fn listen(options: &Options, store: &Store) -> Result<TcpListener, Error> {
-    let is_open = store.token_count().await? == 0;
-    if is_open && !options.listen.ip().is_loopback() {
-        return Err(Error::Open(options.listen));
+/// Without tokens whoever reaches the server is its user, so only this machine may.
+async fn listen(address: SocketAddr, is_open: bool) -> Result<TcpListener, Error> {
+    if is_open && !address.ip().is_loopback() {
+        return Err(Error::Open(address));
     }
-    TcpListener::bind(options.listen).await.map_err(|error| Error::Listen(options.listen, error))
+    if is_open {
+        tracing::info!("no token exists: whoever reaches this loopback address is the local user");
+    }
+    TcpListener::bind(address).await.map_err(|error| Error::Listen(address, error))
+}
+
+fn router(options: &Options, authority: &Authority, tasks: &Tasks, is_open: bool) -> Router {
+    let schema = graphql::schema(authority.clone(), options.profile, &options.graphql);
+    let settings = transport::Settings { is_loopback_only: is_open, ..options.transport.clone() };
+    let closing = options.mcp.closing.clone();
+    let face = transport::router(authority.clone(), schema, options.graphql, settings, tasks.clone(), closing);
+    face.merge(mcp::router(authority.clone(), options.mcp.clone()))
 }
 
 async fn serve(listener: TcpListener, router: Router, closing: CancellationToken) -> std::io::Result<()> {

@@ -77,6 +77,24 @@ limits! {
     ping_period_ms = 15_000 in 100..=600_000, "ANSWERABLE_PING_PERIOD_MS", "Between two keep-alive comments of an MCP stream.";
     resume_grace_ms = 10_000 in 0..=600_000, "ANSWERABLE_RESUME_GRACE_MS", "How long a lost call of the older MCP era can be resumed.";
     body_bytes_max = 1_048_576 in 1_024..=104_857_600, "ANSWERABLE_BODY_BYTES_MAX", "Bytes of a request's body.";
+    query_timeout_ms = 10_000 in 100..=600_000, "ANSWERABLE_QUERY_TIMEOUT_MS", "How long a GraphQL query may run.";
+    document_bytes_max = 32_768 in 256..=10_485_760, "ANSWERABLE_DOCUMENT_BYTES_MAX", "Bytes of a GraphQL document.";
+    tokens_max = 5_000 in 10..=1_000_000, "ANSWERABLE_TOKENS_MAX", "Tokens of a document.";
+    nesting_max = 64 in 4..=1_000, "ANSWERABLE_NESTING_MAX", "Nested brackets of a document or JSON body.";
+    depth_max = 12 in 2..=100, "ANSWERABLE_DEPTH_MAX", "Nested fields of a document; introspection is exempt.";
+    recursion_max = 32 in 4..=1_000, "ANSWERABLE_RECURSION_MAX", "Nested selections of a document with its fragments.";
+    root_fields_max = 20 in 1..=1_000, "ANSWERABLE_ROOT_FIELDS_MAX", "Root fields of a document.";
+    aliases_max = 100 in 0..=10_000, "ANSWERABLE_ALIASES_MAX", "Aliases of a document.";
+    directives_max = 20 in 0..=10_000, "ANSWERABLE_DIRECTIVES_MAX", "Directives of a document.";
+    complexity_max = 5_000 in 10..=10_000_000, "ANSWERABLE_COMPLEXITY_MAX", "What the fields of a document cost together.";
+    task_sessions_max = 500 in 1..=10_000, "ANSWERABLE_TASK_SESSIONS_MAX", "Sessions that taskSessions returns.";
+    ws_init_timeout_ms = 3_000 in 100..=600_000, "ANSWERABLE_WS_INIT_TIMEOUT_MS", "How long a WebSocket may take to introduce itself.";
+    ws_operations_max = 100 in 1..=10_000, "ANSWERABLE_WS_OPERATIONS_MAX", "Operations of one WebSocket.";
+    ws_message_bytes_max = 262_144 in 1_024..=104_857_600, "ANSWERABLE_WS_MESSAGE_BYTES_MAX", "Bytes of a WebSocket message from a client.";
+    ws_queue_max = 256 in 1..=100_000, "ANSWERABLE_WS_QUEUE_MAX", "Messages that wait for a slow WebSocket client.";
+    ws_ping_ms = 15_000 in 100..=600_000, "ANSWERABLE_WS_PING_MS", "Between two pings of a WebSocket.";
+    ws_write_timeout_ms = 10_000 in 100..=600_000, "ANSWERABLE_WS_WRITE_TIMEOUT_MS", "How long one WebSocket message may take to be written.";
+    ws_recheck_ms = 1_000 in 100..=600_000, "ANSWERABLE_WS_RECHECK_MS", "How often a WebSocket's access is looked at again.";
     shutdown_ms = 5_000 in 0..=600_000, "ANSWERABLE_SHUTDOWN_MS", "How long a shutdown waits for what is under way.";
 }
 

@@ -12,7 +12,9 @@ use futures_util::{StreamExt, stream};
 use serde_json::{Map, Value, json};
 
 use crate::access::Viewer;
-use crate::graphql::{Code, Incoming, Kind, Receipts, enter, failure, finish, is_request_error, prepare, server_error};
+use crate::graphql::{
+    Code, Incoming, Kind, Receipts, enter, failure, finish, is_request_error, prepare, server_error,
+};
 
 use super::State as Server;
 
@@ -91,7 +93,8 @@ async fn identify(server: &Server, headers: &HeaderMap) -> Result<Viewer, Reject
 }
 
 async fn posted(request: Request) -> Result<Incoming, Rejected> {
-    let media = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let media =
+        request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if !is_json(media) {
         let message = format!("the body must be {JSON} in UTF-8");
         return rejected(StatusCode::UNSUPPORTED_MEDIA_TYPE, Code::BadRequest, message);
@@ -150,7 +153,9 @@ fn queried(request: &Request) -> Result<Incoming, Rejected> {
 
 /// The media type of the answer; none: the client takes neither.
 fn accepted(headers: &HeaderMap) -> Option<&'static str> {
-    let Some(accept) = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()) else { return Some(JSON) };
+    let Some(accept) = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()) else {
+        return Some(JSON);
+    };
     let offers = accept.split(',').map(|part| part.split(';').next().unwrap_or_default().trim());
     offers.into_iter().find_map(|offer| match offer {
         GRAPHQL => Some(GRAPHQL),

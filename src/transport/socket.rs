@@ -25,7 +25,11 @@ const PROTOCOL: &str = "graphql-transport-ws";
 const BUFFER_BYTES: usize = 4_096;
 
 /// Upgrades a request that speaks the protocol.
-pub(super) async fn upgrade(State(server): State<Arc<Server>>, headers: HeaderMap, socket: WebSocketUpgrade) -> Response {
+pub(super) async fn upgrade(
+    State(server): State<Arc<Server>>,
+    headers: HeaderMap,
+    socket: WebSocketUpgrade,
+) -> Response {
     let token = bearer(&headers).map(str::to_owned);
     let max = server.settings.message_bytes_max;
     let socket = socket
@@ -39,7 +43,8 @@ pub(super) async fn upgrade(State(server): State<Arc<Server>>, headers: HeaderMa
     }
     socket.on_upgrade(move |socket| async move {
         let (out, sent) = mpsc::channel(server.settings.queue_max.max(1));
-        let mut session = Session { server, socket, token, viewer: None, operations: HashMap::new(), runs: 0, out };
+        let mut session =
+            Session { server, socket, token, viewer: None, operations: HashMap::new(), runs: 0, out };
         session.run(sent).await;
     })
 }
@@ -71,11 +76,9 @@ impl Session {
             let (code, reason) = close.frame();
             let frame = CloseFrame { code, reason: reason.into() };
             // Either the peer hears it, or it is gone already.
-            let _gone = tokio::time::timeout(
-                self.server.settings.write,
-                self.socket.send(Message::Close(Some(frame))),
-            )
-            .await;
+            let _gone =
+                tokio::time::timeout(self.server.settings.write, self.socket.send(Message::Close(Some(frame))))
+                    .await;
         }
     }
 
@@ -136,7 +139,8 @@ impl Session {
         if self.viewer.is_some() {
             return Err(End::Close(Close::SecondInit));
         }
-        let named = payload.and_then(|payload| payload.get("authorization").or_else(|| payload.get("Authorization")));
+        let named =
+            payload.and_then(|payload| payload.get("authorization").or_else(|| payload.get("Authorization")));
         if let Some(text) = named.and_then(Value::as_str) {
             self.token = Some(text.strip_prefix("Bearer ").unwrap_or(text).trim().to_owned());
         }
@@ -165,7 +169,8 @@ impl Session {
             }
         };
         self.runs = self.runs.wrapping_add(1);
-        let operation = operation::run(self.server.clone(), viewer, self.runs, id.clone(), incoming, self.out.clone());
+        let operation =
+            operation::run(self.server.clone(), viewer, self.runs, id.clone(), incoming, self.out.clone());
         let task = self.server.tasks.spawn("operation", operation);
         self.operations.insert(id, (self.runs, task.abort_handle()));
         Ok(())
