@@ -1,0 +1,51 @@
+# What one does here: `make run`, `make test`, `make lint`, `make bench`.
+
+BIN := target/release/answerable
+
+.PHONY: run build test unit it mcp lint deny bench search tools
+
+# Builds the server and starts it with a scripted agent that asks; answer at http://127.0.0.1:8787/
+run: build
+	$(BIN) serve --demo --database sqlite:demo.db
+
+build:
+	cargo build --release --locked
+
+# Everything that the tests need, then all of them.
+test: tools lint unit it mcp
+
+unit:
+	cargo test --locked --lib --bins --test tidy
+
+it:
+	cargo test --locked --test it -- --nocapture
+
+# Real MCP clients of both protocol eras against the real binary.
+mcp:
+	cargo build --locked --bin answerable
+	ANSWERABLE_BIN=target/debug/answerable tests/mcp/run.sh
+
+lint:
+	cargo fmt --check
+	cargo clippy --locked --all-targets -- -D warnings
+
+# Licences, sources and bans; advisories too, where their database can be reached.
+deny:
+	command -v cargo-deny >/dev/null || cargo install cargo-deny --locked
+	cargo deny check licenses bans sources
+	cargo deny check advisories || echo "advisories: not checked, their database could not be reached"
+
+bench:
+	cargo bench --locked --bench answers
+
+# The exhaustive search of the core with its larger bound.
+search:
+	cargo test --locked --release --lib search -- --ignored --nocapture
+
+# Debian packages that a new machine may lack.
+tools:
+	@for tool in cc make curl npm python3; do command -v $$tool >/dev/null || missing=1; done; \
+	python3 -m venv --help >/dev/null 2>&1 || missing=1; \
+	if [ -n "$$missing" ]; then \
+		apt-get update -qq && apt-get install -y -qq build-essential curl npm python3 python3-venv; \
+	fi
