@@ -1,83 +1,18 @@
 // Real MCP clients, both protocol eras, against the real server: what an agent gets, and what a lost call leaves.
 // Usage: node matrix.mjs [part of a case's name]. Prints one line per case and exits 1 if one fails.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import net from 'node:net';
-import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { BINARY, Server, tool } from './server.mjs';
+import { Agent, PEERS, QUESTIONS } from './agents.mjs';
+import { Server, tool } from './server.mjs';
 
 /** From the loss of a call to its durable detachment: no setting is part of it, all of it is margin. */
 const DETACH_BOUND_MS = 1_000;
 const CASES_AT_ONCE = 3;
 
-const here = new URL('.', import.meta.url).pathname;
-const node = [process.execPath];
-const PEERS = [
-  { name: 'typescript 1.x, legacy', run: [...node, `${here}peers/sdk1.mjs`], era: 'legacy' },
-  { name: 'typescript 2.x, legacy', run: [...node, `${here}peers/sdk2.mjs`], era: 'legacy' },
-  { name: 'typescript 2.x, modern', run: [...node, `${here}peers/sdk2.mjs`], era: 'modern' },
-  { name: 'typescript 2.x over stdio, legacy', run: [...node, `${here}peers/sdk2.mjs`], era: 'legacy', bridge: BINARY },
-  { name: 'typescript 2.x over stdio, modern', run: [...node, `${here}peers/sdk2.mjs`], era: 'modern', bridge: BINARY },
-  { name: 'python, legacy', run: [`${here}peers/.venv/bin/python`, `${here}peers/python.py`], era: 'legacy' },
-  { name: 'python, modern', run: [`${here}peers/.venv/bin/python`, `${here}peers/python.py`], era: 'modern' },
-];
-
-const QUESTIONS = [
-  {
-    question: 'Which colours?',
-    header: 'Colours',
-    options: [{ label: 'Red', description: 'warm' }, { label: 'Green' }, { label: 'Blue' }],
-    multiSelect: true,
-  },
-];
 const ANSWER = [{ selected: ['Red', 'Blue'], text: 'and "Ümlaut" 🎈' }];
 const TOLD = { q1: { selected: ['Red', 'Blue'], text: 'and "Ümlaut" 🎈' } };
-
-/** A running client that makes one call. */
-class Agent {
-  #events = [];
-  #wake = () => {};
-
-  constructor(peer, script) {
-    const [command, ...args] = peer.run;
-    const told = JSON.stringify({ era: peer.era, bridge: peer.bridge, name: 'ask_user_question', args: { questions: QUESTIONS }, ...script });
-    this.child = spawn(command, [...args, told], { stdio: ['ignore', 'pipe', process.env.VERBOSE ? 'inherit' : 'ignore'] });
-    this.child.on('exit', () => this.#push({ event: 'exit' }));
-    createInterface({ input: this.child.stdout }).on('line', (line) => this.#push(JSON.parse(line)));
-  }
-
-  #push(event) {
-    if (process.env.VERBOSE) console.error(this.child.pid, JSON.stringify(event));
-    this.#events.push(event);
-    this.#wake();
-  }
-
-  /** The first event of that kind, come or to come. */
-  async next(kind, withinMs = 30_000) {
-    const deadline = Date.now() + withinMs;
-    for (;;) {
-      const found = this.#events.find((one) => one.event === kind);
-      if (found) return found;
-      if (this.#events.some((one) => one.event === 'exit')) throw new Error(`no ${kind}: ${JSON.stringify(this.#events)}`);
-      if (Date.now() > deadline) throw new Error(`no ${kind} in time: ${JSON.stringify(this.#events)}`);
-      await Promise.race([new Promise((resolve) => (this.#wake = resolve)), sleep(200)]);
-    }
-  }
-
-  async result(withinMs) {
-    const result = await this.next('result', withinMs);
-    assert.equal(result.isError, false);
-    assert.equal(result.content.length, 1);
-    assert.deepEqual(JSON.parse(result.content[0].text), result.structured, 'the text is the structured content');
-    return result.structured;
-  }
-
-  kill() {
-    this.child.kill('SIGKILL');
-  }
-}
 
 /** Passes TCP on to the server, and can cut all connections. */
 class Proxy {

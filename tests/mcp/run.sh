@@ -21,5 +21,6 @@ node=$(ls -d "$peers"/node_modules/node-linux-*/bin/node) # the inspector needs 
 if [ -z "${1:-}" ]; then
     "$node" tests/mcp/conformance.mjs
     "$node" tests/mcp/access.mjs
+    "$node" tests/mcp/deadlines.mjs
 fi
 "$node" tests/mcp/matrix.mjs "${1:-}"

@@ -11,6 +11,7 @@ export const BINARY = process.env.ANSWERABLE_BIN ?? 'target/debug/answerable';
 
 export class Server {
   #child;
+  #env;
   #database = join(mkdtempSync(join(tmpdir(), 'answerable-mcp-')), 'answerable.db');
   #address = '127.0.0.1:0';
 
@@ -18,14 +19,16 @@ export class Server {
     return `http://${this.#address}/mcp`;
   }
 
-  constructor() {
+  /** `env`: settings that differ from the usual ones. */
+  constructor(env = {}) {
+    this.#env = { ...process.env, ...env };
     process.once('exit', () => this.#child?.kill('SIGKILL')); // a failed test leaves no server behind
   }
 
   /** Resolves when the port is open. A second start uses the same address and database. */
   async start() {
     const args = ['serve', '--listen', this.#address, '--database', `sqlite:${this.#database}`];
-    this.#child = spawn(BINARY, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    this.#child = spawn(BINARY, args, { env: this.#env, stdio: ['ignore', 'pipe', 'inherit'] });
     for await (const line of createInterface({ input: this.#child.stdout })) {
       const address = /http:\/\/([\d.]+:\d+)/.exec(line)?.[1];
       if (address) {

@@ -31,7 +31,7 @@ async def call(client):
 
 
 async def main():
-    headers = {"Authorization": f"Bearer {script['token']}"} if script.get("token") else {}
+    headers = {**script.get("headers", {}), "Authorization": f"Bearer {script['token']}"}
     mode = "2026-07-28" if script["era"] == "modern" else "legacy"
     transport = streamable_http_client(script["url"], http_client=create_mcp_http_client(headers))
     async with Client(transport, mode=mode) as client:

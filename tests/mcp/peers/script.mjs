@@ -1,5 +1,5 @@
 // What both TypeScript peers do: one tool call as told by argv[2] (JSON), each event as one JSON line on stdout.
-// {url, token, era, name, args, progress, timeoutMs, cancelAfterMs, closeAfterMs, stay}
+// {url, token, headers, era, bridge, name, args, progress, timeoutMs, cancelAfterMs, closeAfterMs, stay}
 
 export const script = JSON.parse(process.argv[2]);
 

@@ -3,7 +3,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { options, run, say, script } from './script.mjs';
 
-const headers = script.token ? { Authorization: `Bearer ${script.token}` } : {};
+const headers = { ...script.headers, Authorization: `Bearer ${script.token}` };
 const client = new Client({ name: 'peer-sdk1', version: '1' });
 const transport = new StreamableHTTPClientTransport(new URL(script.url), { requestInit: { headers } });
 await client.connect(transport);

@@ -3,7 +3,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { options, run, say, script } from './script.mjs';
 
-const headers = script.token ? { Authorization: `Bearer ${script.token}` } : {};
+const headers = { ...script.headers, Authorization: `Bearer ${script.token}` };
 const mode = script.era === 'modern' ? { pin: '2026-07-28' } : 'legacy';
 const client = new Client({ name: 'peer-sdk2', version: '1' }, { versionNegotiation: { mode } });
 const transport = script.bridge
