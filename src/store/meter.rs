@@ -9,7 +9,6 @@ use diesel::connection::{Instrumentation, InstrumentationEvent};
 #[derive(Debug, Default)]
 pub(super) struct Meter {
     statements: AtomicU64,
-    inert: AtomicU64,
     record: Mutex<Option<Vec<String>>>,
 }
 
@@ -17,11 +16,6 @@ impl Meter {
     /// Statements executed; those that only open or close a transaction do not count.
     pub(super) fn statements(&self) -> u64 {
         self.statements.load(Ordering::Relaxed)
-    }
-
-    /// Question rows that were left out because they cannot be read.
-    pub(super) fn inert(&self) -> u64 {
-        self.inert.load(Ordering::Relaxed)
     }
 
     /// Starts to keep the text of each statement with its values.
@@ -41,10 +35,6 @@ impl Meter {
         if let Some(record) = self.record.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
             record.push(text.to_string());
         }
-    }
-
-    pub(super) fn count_inert(&self) {
-        self.inert.fetch_add(1, Ordering::Relaxed);
     }
 }
 

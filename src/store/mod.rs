@@ -106,8 +106,7 @@ impl Store {
         F: Fn(&SessionView) -> Result<Decision, Refusal> + Send + 'static,
     {
         let session = session.clone();
-        let meter = self.meter();
-        run!(self.write(transact::transact, &meter, &session, &focus, epoch, decide))
+        run!(self.write(transact::transact, &session, &focus, epoch, decide))
     }
 
     /// What a decision would see now.
@@ -116,18 +115,12 @@ impl Store {
     /// The world broke.
     pub async fn view(&self, session: &SessionId, focus: Focus) -> Result<SessionView, Error> {
         let session = session.clone();
-        let meter = self.meter();
-        run!(self.read(view::load, &meter, &session, &focus, None))
+        run!(self.read(view::load, &session, &focus, None))
     }
 
     /// Statements executed so far by all connections; what only opens or closes a transaction does not count.
     pub fn statement_count(&self) -> u64 {
         self.meter().statements()
-    }
-
-    /// Question rows left out so far because they cannot be read.
-    pub fn inert_count(&self) -> u64 {
-        self.meter().inert()
     }
 
     fn meter(&self) -> Arc<meter::Meter> {

@@ -11,8 +11,8 @@ use crate::lifecycle::{ClaimFate, OutboxRow};
 use crate::scope::Scope;
 
 use super::{
-    BundleRow, Error, MessageRowOut, Page, PendingFilter, SessionRow, Store, TaskFilter, TaskKey, TaskListRow,
-    TaskRow, TokenRow, TurnRow, Workspace, run,
+    BundleRow, Engine, Error, MessageRowOut, Page, PendingFilter, SessionRow, Store, TaskFilter, TaskKey,
+    TaskListRow, TaskRow, TokenRow, TurnRow, Workspace, run,
 };
 
 impl Store {
@@ -282,5 +282,23 @@ impl Store {
     pub async fn messages_page(&self, session: &SessionId, page: Page) -> Result<Vec<MessageRowOut>, Error> {
         let session = session.clone();
         run!(self.read(transcript::messages_page, &session, &page))
+    }
+
+    /// How many question rows are inert because they cannot be read.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn inert_rows(&self) -> Result<i64, Error> {
+        run!(self.read(recovery::inert_rows))
+    }
+
+    /// What the database says of its own pages: nothing, if it is whole. Reads all of it.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn damage(&self) -> Result<Vec<String>, Error> {
+        match &self.engine {
+            Engine::Sqlite(engine) => engine.damage().await,
+        }
     }
 }

@@ -25,7 +25,7 @@ fn corrupt(what: &str, id: &str) -> Error {
 }
 
 /// A JSON object of a text column. The column's check keeps it one.
-fn object(text: &str, id: &str) -> Result<Map<String, Value>, Error> {
+pub(super) fn object(text: &str, id: &str) -> Result<Map<String, Value>, Error> {
     serde_json::from_str(text).map_err(|error| Error::Corrupt(format!("metadata of {id}: {error}")))
 }
 

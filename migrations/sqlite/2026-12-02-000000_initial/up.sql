@@ -162,6 +162,7 @@ CREATE INDEX messages_by_turn ON task_session_messages (turn_id);
 CREATE INDEX messages_by_bundle ON task_session_messages (pending_id, session_id, created_us) WHERE is_question;
 CREATE INDEX messages_questions ON task_session_messages (session_id, created_us, pending_id) WHERE is_question;
 CREATE INDEX messages_open ON task_session_messages (session_id, turn_id) WHERE is_open;
+CREATE INDEX messages_inert ON task_session_messages (id) WHERE kind = 'clarification_request' AND NOT is_question;
 CREATE INDEX messages_with_intent ON task_session_messages (session_id) WHERE has_intent;
 CREATE INDEX messages_permission ON task_session_messages (session_id, turn_id) WHERE is_permission_open;
 

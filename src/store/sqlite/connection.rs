@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use diesel::connection::SimpleConnection;
-use diesel::result::QueryResult;
-use diesel::{Connection, SqliteConnection};
+use diesel::prelude::*;
+use diesel::sql_types::Text;
+use diesel::sqlite::SqliteConnection;
 use diesel_async::AsyncConnection;
 use diesel_async::sync_connection_wrapper::{SpawnBlocking, SyncConnectionWrapper};
 use futures_util::FutureExt;
@@ -81,4 +82,16 @@ pub(super) fn with<R: Send + 'static>(
 ) -> Result<R, Error> {
     let result = conn.spawn_blocking(work).now_or_never().ok_or(Error::Panicked)?;
     Ok(result?)
+}
+
+#[derive(QueryableByName)]
+struct Line {
+    #[diesel(sql_type = Text)]
+    quick_check: String,
+}
+
+/// What a check of the pages finds; nothing: the file is whole.
+pub(super) fn damage(conn: &mut SqliteConnection) -> QueryResult<Vec<String>> {
+    let lines = diesel::sql_query("SELECT quick_check FROM pragma_quick_check").load::<Line>(conn)?;
+    Ok(lines.into_iter().map(|line| line.quick_check).filter(|line| line != "ok").collect())
 }

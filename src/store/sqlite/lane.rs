@@ -14,7 +14,7 @@ use crate::store::job::Job;
 use crate::store::meter::Meter;
 use crate::store::options::StoreOptions;
 
-use super::connection::{Conn, open_writer, with, wrap};
+use super::connection::{Conn, damage, open_writer, with, wrap};
 use super::lock::FileLock;
 use super::schema_check::prepare;
 
@@ -165,8 +165,10 @@ impl Writer {
         if matches!(error, Error::Busy) || std::mem::replace(&mut self.has_checked, true) {
             return;
         }
-        if let Err(error) = with(&mut self.conn, |c| c.batch_execute("PRAGMA quick_check")) {
-            tracing::error!(%error, "the database could not be checked");
+        match with(&mut self.conn, damage) {
+            Ok(damage) if damage.is_empty() => tracing::warn!("the pages of the database are whole"),
+            Ok(damage) => tracing::error!(?damage, "the database is damaged"),
+            Err(error) => tracing::error!(%error, "the database could not be checked"),
         }
     }
 

@@ -12,6 +12,7 @@ pub(super) mod statements;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::ready;
 use tokio::sync::oneshot;
 
 use super::error::Error;
@@ -76,6 +77,11 @@ impl Sqlite {
     fn send_read(&self, job: Box<dyn Job<Conn>>) -> Result<(), Error> {
         let readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         readers.as_ref().ok_or(Error::Closed)?.send(job)
+    }
+
+    pub(super) async fn damage(&self) -> Result<Vec<String>, Error> {
+        let check = |conn: &mut Conn| connection::with(conn, connection::damage);
+        self.read(None, Box::new(move |conn| Box::pin(ready(check(conn))))).await
     }
 
     pub(super) fn meter(&self) -> Arc<Meter> {

@@ -10,7 +10,7 @@ use crate::lifecycle::{
     SessionView, Turn, TurnGuard, Waiter, permission_metadata, question_metadata,
 };
 use crate::store::error::Error;
-use crate::store::records::{KeyRow, NewMessageRecord, SessionRecord, TurnRecord, json, result_columns};
+use crate::store::records::{KeyRow, NewMessageRecord, SessionRecord, TurnRecord, json, object, result_columns};
 use crate::store::schema::{
     clarification_waiters as waiters, client_keys as keys, task_session_messages as messages,
     task_session_turns as turns, task_sessions as sessions, tasks,
@@ -200,12 +200,17 @@ async fn permission_resolve(
     status: &str,
     at: Micros,
 ) -> Result<(), Error> {
-    let row = messages::table
+    let open = messages::table
         .filter(messages::session_id.eq(own))
         .filter(messages::is_permission_open)
         .filter(messages::permission_id.eq(id.as_str()));
-    let set =
-        (messages::metadata.eq(json(permission_metadata(id.as_str(), status))), messages::updated_us.eq(at.0));
+    let found: Option<(String, String)> =
+        open.select((messages::id, messages::metadata)).first(conn).await.optional()?;
+    let Some((row_id, text)) = found else { return one(0, "permission", id.as_str()) };
+    let mut metadata = object(&text, &row_id)?;
+    metadata.insert("status".to_owned(), status.into());
+    let row = messages::table.filter(messages::id.eq(row_id)).filter(messages::is_permission_open);
+    let set = (messages::metadata.eq(json(metadata)), messages::updated_us.eq(at.0));
     one(diesel::update(row).set(set).execute(conn).await?, "permission", id.as_str())
 }
 

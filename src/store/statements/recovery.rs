@@ -68,3 +68,9 @@ pub(in crate::store) async fn watchdogs_due(
     let read = |(session, turn, at)| (SessionId::new(session), TurnId::new(turn), Micros(at));
     Ok(rows.into_iter().map(read).collect())
 }
+
+/// How many question rows cannot be read; each is served to nobody as a question.
+pub(in crate::store) async fn inert_rows(conn: &mut Conn) -> Result<i64, Error> {
+    let kind = diesel::dsl::sql::<diesel::sql_types::Bool>("kind = 'clarification_request'");
+    Ok(messages::table.filter(kind).filter(not(messages::is_question)).count().get_result(conn).await?)
+}

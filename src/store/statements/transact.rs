@@ -4,7 +4,6 @@
 use crate::ids::{Epoch, SessionId};
 use crate::lifecycle::{Change, Decision, Focus, Refusal, SessionView};
 use crate::store::error::Error;
-use crate::store::meter::Meter;
 use crate::store::rows::Decided;
 
 use super::outbox::{Place, append};
@@ -13,7 +12,6 @@ use super::{Conn, apply, view};
 /// Runs one decision. A refusal has written nothing.
 pub(in crate::store) async fn transact<F>(
     conn: &mut Conn,
-    meter: &Meter,
     session: &SessionId,
     focus: &Focus,
     epoch: Epoch,
@@ -22,7 +20,7 @@ pub(in crate::store) async fn transact<F>(
 where
     F: Fn(&SessionView) -> Result<Decision, Refusal> + Send,
 {
-    let view = view::load(conn, meter, session, focus, Some(epoch)).await?;
+    let view = view::load(conn, session, focus, Some(epoch)).await?;
     let decision = match decide(&view) {
         Ok(decision) => decision,
         Err(refusal) => return Ok(Err(refusal)),

@@ -14,7 +14,6 @@ use crate::lifecycle::{
     Waiter,
 };
 use crate::store::error::Error;
-use crate::store::meter::Meter;
 use crate::store::records::{KeyRow, MessageRecord, SessionRecord, TurnRecord, scope_columns};
 use crate::store::schema::{
     backend_generations as generations, clarification_waiters as waiters, client_keys as keys,
@@ -35,7 +34,6 @@ use crate::store::schema::{task_session_messages, task_session_turns};
 /// Loads a view. With `own`, that generation must be alive: it is about to write.
 pub(in crate::store) async fn load(
     conn: &mut Conn,
-    meter: &Meter,
     session: &SessionId,
     focus: &Focus,
     own: Option<Epoch>,
@@ -55,7 +53,7 @@ pub(in crate::store) async fn load(
         view.keys = keys_load(conn, session, &scope, key.as_str()).await?;
     }
     view.waiters = waiters_load(conn, session).await?;
-    load_messages(conn, meter, session, focus, &mut view).await?;
+    load_messages(conn, session, focus, &mut view).await?;
     load_missing_turns(conn, session, &mut view).await?;
     view.dead_epochs = dead_epochs(conn, &view, own).await?;
     Ok(view)
@@ -177,7 +175,6 @@ async fn keys_load(
 /// Bundles, permissions and the message named.
 async fn load_messages(
     conn: &mut Conn,
-    meter: &Meter,
     session: &SessionId,
     focus: &Focus,
     view: &mut SessionView,
@@ -193,7 +190,7 @@ async fn load_messages(
         rows.extend(permission_row(conn, session, id.as_str()).await?);
     }
     let mut found = Found::default();
-    found.add(meter, rows, focus)?;
+    found.add(rows, focus)?;
     if let Some(question) = focus.message_id.as_ref().and_then(|id| found.questions.iter().find(|q| &q.id == id)) {
         wanted.insert(question.pending_id.clone());
     }
@@ -201,7 +198,7 @@ async fn load_messages(
     for id in &wanted {
         found.whole.insert(id.clone());
         let rows = bundle_rows(conn, session, id).await?;
-        found.add(meter, rows, focus)?;
+        found.add(rows, focus)?;
     }
     view.bundles = found.bundles();
     view.waiters.retain(|waiter| view.bundles.iter().any(|bundle| bundle.pending_id == waiter.pending_id));
@@ -297,7 +294,7 @@ struct Found {
 
 impl Found {
     /// The message named does not make its bundle whole; all other question rows come with theirs.
-    fn add(&mut self, meter: &Meter, rows: Vec<MessageRecord>, focus: &Focus) -> Result<(), Error> {
+    fn add(&mut self, rows: Vec<MessageRecord>, focus: &Focus) -> Result<(), Error> {
         for row in rows {
             let is_named = focus.message_id.as_ref().is_some_and(|id| id.as_str() == row.id);
             if !self.seen.insert(row.id.clone()) {
@@ -309,9 +306,6 @@ impl Found {
                 }
                 self.questions.push(question);
                 continue;
-            }
-            if row.is_question || row.kind == crate::lifecycle::QUESTION_KIND {
-                meter.count_inert();
             }
             self.permissions.extend(row.permission());
             if is_named {

@@ -1,9 +1,9 @@
 //! What the store promises to the rooms above it. May import: the store.
 
-use crate::ids::{Micros, Position, SessionId, WaiterId};
-use crate::lifecycle::{ClaimFate, Command, Effect, EventKind, PendingAction};
+use crate::ids::{Micros, Position, SessionId, TokenId, WaiterId, WorkspaceId};
+use crate::lifecycle::{ClaimFate, Command, Effect, EventKind, PendingAction, SessionState};
 use crate::scope::Scope;
-use crate::store::{PendingFilter, TaskFilter};
+use crate::store::{MessageKey, Page, PendingFilter, TaskFilter, TokenRow};
 
 use super::support::{Home, respond};
 
@@ -64,4 +64,96 @@ async fn a_task_takes_all_it_holds_with_it() {
     let event = crate::ids::EventId::from(home.stamp().base);
     assert!(!home.store.task_delete(&page[0].task.id, home.now(), event).await.unwrap());
     assert_ne!(session, SessionId::new(""));
+}
+
+#[tokio::test]
+async fn pages_go_by_keys_and_together_hold_each_row_once() {
+    let home = Home::new().await;
+    let session = home.session().await;
+    home.turn(&session).await;
+    for number in 0..7 {
+        home.ask(&session, &format!("a{number}"), 2, None).await;
+    }
+    let mut seen = Vec::new();
+    let mut after = None;
+    loop {
+        let page = Page { after: after.clone(), before: None, limit: 4, is_backward: false };
+        let rows = home.store.messages_page(&session, page).await.unwrap();
+        let Some(last) = rows.last() else { break };
+        after = Some(MessageKey { created_at: last.created_at, id: last.id.clone() });
+        seen.extend(rows.into_iter().map(|row| row.id));
+    }
+    assert_eq!(seen.len(), 15);
+    assert!(seen.iter().collect::<std::collections::BTreeSet<_>>().len() == seen.len());
+    let back = Page { after: None, before: None, limit: 100, is_backward: true };
+    let mut backward: Vec<_> =
+        home.store.messages_page(&session, back).await.unwrap().into_iter().map(|row| row.id).collect();
+    backward.reverse();
+    assert_eq!(backward, seen);
+
+    let newest = home.store.bundles_of_session(&session, 3).await.unwrap();
+    assert_eq!(newest.len(), 3);
+    assert!(newest.is_sorted_by(|a, b| a.created_at() > b.created_at()));
+    let mut inbox = Vec::new();
+    let mut after = None;
+    loop {
+        let rows = home.store.pending_page(&Scope::All, &PendingFilter::default(), after, 3).await.unwrap();
+        let Some(last) = rows.last() else { break };
+        after = Some((last.created_at(), last.bundle.pending_id.clone()));
+        inbox.extend(rows);
+    }
+    assert_eq!(inbox.len(), 7);
+    assert!(inbox.is_sorted_by_key(|row| row.created_at()));
+}
+
+#[tokio::test]
+async fn what_is_not_in_scope_is_in_no_list() {
+    let home = Home::new().await;
+    let session = home.session().await;
+    home.turn(&session).await;
+    home.ask(&session, "a", 1, None).await;
+    for (scope, count) in [
+        (Scope::All, 1),
+        (Scope::Workspaces(vec![WorkspaceId::new("w")]), 1),
+        (Scope::Workspaces(vec![WorkspaceId::new("other")]), 0),
+        (Scope::Workspaces(Vec::new()), 0),
+    ] {
+        let tasks = home.store.tasks_page(&scope, &TaskFilter::default(), None, 10).await.unwrap();
+        let inbox = home.store.pending_page(&scope, &PendingFilter::default(), None, 10).await.unwrap();
+        assert_eq!((tasks.len(), inbox.len()), (count, count), "{scope:?}");
+    }
+    let pending = |has| TaskFilter { workspace: None, has_pending_action: Some(has) };
+    assert_eq!(home.store.tasks_page(&Scope::All, &pending(true), None, 10).await.unwrap().len(), 1);
+    assert_eq!(home.store.tasks_page(&Scope::All, &pending(false), None, 10).await.unwrap().len(), 0);
+}
+
+#[tokio::test]
+async fn a_token_of_a_session_dies_with_it() {
+    let home = Home::new().await;
+    let session = home.session().await;
+    let token = TokenRow {
+        id: TokenId::new("t"),
+        hash: [7; 32],
+        role: "AGENT".into(),
+        workspaces: Some(vec![WorkspaceId::new("w")]),
+        session_id: Some(session.clone()),
+        name: "n".into(),
+        created_at: Micros(1),
+        expires_at: None,
+        revoked_at: None,
+    };
+    home.store.token_insert(token.clone()).await.unwrap();
+    assert_eq!(home.store.token_by_hash(&[7; 32]).await.unwrap(), Some(token));
+    assert_eq!(home.store.token_by_hash(&[8; 32]).await.unwrap(), None);
+    home.run(&session, Command::EndSession(SessionState::Cancelled)).await;
+    assert_eq!(home.store.token_by_hash(&[7; 32]).await.unwrap(), None);
+    assert!(home.store.token_revoke(&TokenId::new("t"), Micros(2)).await.unwrap());
+    assert!(!home.store.token_revoke(&TokenId::new("t"), Micros(3)).await.unwrap());
+    assert_eq!(home.store.token_count().await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_healthy_file_reports_no_damage() {
+    let home = Home::new().await;
+    assert_eq!(home.store.damage().await.unwrap(), Vec::<String>::new());
 }

@@ -27,7 +27,8 @@ const WALKED: [&str; 8] =
     ["task_session_messages", "task_session_turns", "older", "inner_rows", "m", "o", "t", "c"];
 
 /// Partial indexes that hold only what is open now; walking one whole is what a start and the timers do.
-const SMALL: [&str; 4] = ["messages_with_intent", "turns_reserved", "turns_ambiguous", "turns_with_watchdog"];
+const SMALL: [&str; 5] =
+    ["messages_with_intent", "messages_inert", "turns_reserved", "turns_ambiguous", "turns_with_watchdog"];
 
 /// The statement with its values in place of the marks, as one that was bound is planned.
 fn bound(recorded: &str) -> String {
@@ -158,6 +159,7 @@ async fn work(home: &Home) {
     store.ambiguous(10).await.unwrap();
     store.watchdogs_due(Micros(9), 10).await.unwrap();
     store.sessions_to_recover().await.unwrap();
+    store.inert_rows().await.unwrap();
     store.outbox_unaccepted(Position(0), 10).await.unwrap();
     home.run(&session, Command::DeleteSession).await;
 }

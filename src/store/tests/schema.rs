@@ -263,7 +263,7 @@ async fn a_row_that_cannot_be_read_is_inert_and_counted_and_its_neighbours_are_s
     assert_eq!(unread.len(), 1);
     let focus = Focus { message_id: Some(unread[0].id.clone()), ..Focus::default() };
     home.store.view(&session, focus).await.unwrap();
-    assert_eq!(home.store.inert_count(), 1);
+    assert_eq!(home.store.inert_rows().await.unwrap(), 1);
     home.run(&session, Command::DeleteMessage(unread[0].id.clone())).await;
     home.run(&session, respond(&bundle, 1, "r")).await;
 }
