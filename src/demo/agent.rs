@@ -103,8 +103,8 @@ async fn script(client: &Client) -> Result<(), AgentError> {
 async fn wait(client: &Client, bundle: Map<String, Value>) -> Result<Value, AgentError> {
     let is_short = bundle.contains_key("maxWaitSeconds");
     let mut told = client.call("ask_user_question", bundle).await?;
-    while told["status"] == "pending" && !is_short {
-        let again = object(json!({"pendingId": told["pendingId"]}));
+    while field(&told, "status") == "pending" && !is_short {
+        let again = object(json!({"pendingId": field(&told, "pendingId")}));
         told = client.call("await_user_answer", again).await?;
     }
     Ok(told)
@@ -112,16 +112,16 @@ async fn wait(client: &Client, bundle: Map<String, Value>) -> Result<Value, Agen
 
 /// Says word for word what came; false: this turn has nothing more to ask.
 fn narrate(told: &Value) -> Result<bool, AgentError> {
-    let status = told["status"].as_str().unwrap_or_default();
+    let status = field(told, "status").as_str().unwrap_or_default();
     match status {
         "answered" => {
             say("received an answer:")?;
-            for (id, answer) in told["answers"].as_object().into_iter().flatten() {
+            for (id, answer) in field(told, "answers").as_object().into_iter().flatten() {
                 let text = answer.get("text").map_or_else(String::new, |text| format!(", written {text}"));
-                say(&format!("    {id}: selected {}{text}", answer["selected"]))?;
+                say(&format!("    {id}: selected {}{text}", field(answer, "selected")))?;
             }
         }
-        "rejected" => say(&format!("the person skipped it, because: {}", told["rejectReason"]))?,
+        "rejected" => say(&format!("the person skipped it, because: {}", field(told, "rejectReason")))?,
         "pending" => say("my wait ran out, and nobody has answered; the question stays open")?,
         other => say(&format!("the question is {other}"))?,
     }
@@ -165,7 +165,14 @@ fn last() -> Map<String, Value> {
 
 fn asked(bundle: &Map<String, Value>) -> String {
     let questions = bundle.get("questions").and_then(Value::as_array).into_iter().flatten();
-    questions.filter_map(|question| question["question"].as_str()).fold(String::new(), |all, one| all + " " + one)
+    questions
+        .filter_map(|question| field(question, "question").as_str())
+        .fold(String::new(), |all, one| all + " " + one)
+}
+
+/// A field, or null.
+fn field<'v>(value: &'v Value, name: &str) -> &'v Value {
+    value.get(name).unwrap_or(&Value::Null)
 }
 
 fn object(value: Value) -> Map<String, Value> {
