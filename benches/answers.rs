@@ -1,5 +1,10 @@
 //! Answers per second through the store's door: ask, respond, confirm, each durable (synchronous=FULL), at several
 //! numbers of clients with group commit on and off, beside the rate of fdatasync measured in the same run.
+//!
+//! May import: the crate.
+
+#![expect(clippy::expect_used, reason = "a measurement that breaks says so and ends")]
+#![expect(clippy::disallowed_methods, reason = "it measures real time, and its clients are its own tasks")]
 
 use std::fs::File;
 use std::io::Write;

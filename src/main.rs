@@ -77,7 +77,9 @@ async fn run_server(flags: Flags, is_demo: bool) -> ExitCode {
         Ok(settings) => settings,
         Err(error) => return fail(&error, BAD_SETTINGS),
     };
-    telemetry::start(settings.log_format, mcp::LOG_CAP);
+    if let Err(error) = telemetry::start(settings.log_format, &settings.log_filter, mcp::LOG_CAP) {
+        return fail(&error, BAD_SETTINGS);
+    }
     let program = is_demo.then(std::env::current_exe).transpose();
     let options = match program {
         Ok(program) => Options::new(&settings, program),

@@ -42,6 +42,7 @@ impl IdSource for System {
 ///
 /// # Panics
 /// The system gives none: nothing secret can be made then.
+#[expect(clippy::disallowed_methods, reason = "this is the port")]
 #[expect(clippy::panic, reason = "weak randomness in its place would be a hole that nobody sees")]
 pub fn entropy() -> [u8; 32] {
     let mut bytes = [0; 32];

@@ -48,7 +48,7 @@ impl Authority {
                     HandOver::Confirmed => return Ok(accepted(bundle)),
                     HandOver::Retired => return Err(self.retired(session).await?.into()),
                     HandOver::Restored { is_lost: true } if !is_last => {}
-                    HandOver::Restored { .. } => return Ok(self.not_taken(session, bundle).await?),
+                    HandOver::Restored { .. } => return self.not_taken(session, bundle).await,
                 },
                 _ => return Err(Error::internal("a response had another effect")),
             }

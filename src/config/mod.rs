@@ -15,6 +15,8 @@ use limits::LimitFile;
 
 /// Where a server listens, if nothing is said.
 pub const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8787);
+/// What is logged, if nothing is said.
+pub const LOG_FILTER: &str = "info";
 /// The database, if nothing is said.
 pub const DATABASE: &str = "sqlite:answerable.db";
 
@@ -62,6 +64,9 @@ pub struct Flags {
     /// How the log is written [default: text]
     #[arg(long, env = "ANSWERABLE_LOG_FORMAT")]
     pub log_format: Option<LogFormat>,
+    /// What is logged, such as `info,answerable=debug` [default: info]
+    #[arg(long, value_name = "DIRECTIVES", env = "ANSWERABLE_LOG_FILTER")]
+    pub log_filter: Option<String>,
     /// Every limit.
     #[command(flatten, next_help_heading = "Limits")]
     pub limits: LimitFlags,
@@ -75,6 +80,7 @@ struct File {
     public_hosts: Option<Vec<String>>,
     profile: Option<Profile>,
     log_format: Option<LogFormat>,
+    log_filter: Option<String>,
     #[serde(default)]
     limits: LimitFile,
 }
@@ -92,6 +98,8 @@ pub struct Settings {
     pub profile: Profile,
     /// How the log is written.
     pub log_format: LogFormat,
+    /// What is logged.
+    pub log_filter: String,
     /// Every limit.
     pub limits: Limits,
 }
@@ -136,6 +144,7 @@ impl Settings {
             public_hosts: flags.public_hosts.or(file.public_hosts).unwrap_or_default(),
             profile: flags.profile.or(file.profile).unwrap_or_default(),
             log_format: flags.log_format.or(file.log_format).unwrap_or_default(),
+            log_filter: flags.log_filter.or(file.log_filter).unwrap_or_else(|| LOG_FILTER.into()),
             limits: Limits::load(flags.limits, file.limits)?,
         })
     }

@@ -46,7 +46,7 @@ pub struct Profile {
 
 /// The schema over one authority.
 pub fn schema(authority: Authority, profile: Profile, limits: &Limits) -> Schema {
-    let mut builder = Schema::build(Query::default(), Mutation::default(), Subscription)
+    let mut builder = Schema::build(Query, Mutation::default(), Subscription)
         .limit_complexity(limits.complexity_max)
         .limit_recursive_depth(limits.recursion_max)
         .data(authority)
@@ -63,6 +63,6 @@ pub fn schema(authority: Authority, profile: Profile, limits: &Limits) -> Schema
 /// The schema in its definition language, sorted, so that it changes only where the contract does.
 pub fn sdl() -> String {
     let options = SDLExportOptions::new().sorted_fields().sorted_arguments().sorted_enum_items();
-    let schema = Schema::build(Query::default(), Mutation::default(), Subscription).finish();
+    let schema = Schema::build(Query, Mutation::default(), Subscription).finish();
     schema.sdl_with_options(options)
 }

@@ -1,4 +1,5 @@
 //! The contract as a whole: the committed schema, and that every part of it is described.
+//! May import: graphql.
 
 use async_graphql::Request;
 use serde_json::Value;
@@ -21,7 +22,7 @@ async fn introspect() -> Vec<Value> {
     let query = "{ __schema { types { name kind description
         fields { name description args { name description } }
         inputFields { name description } enumValues { name description } } } }";
-    let schema = Schema::build(Query::default(), Mutation::default(), Subscription).finish();
+    let schema = Schema::build(Query, Mutation::default(), Subscription).finish();
     let response = schema.execute(Request::new(query)).await;
     assert!(response.is_ok(), "{:?}", response.errors);
     let data = response.data.into_json().unwrap();

@@ -167,7 +167,7 @@ impl Question {
 pub struct Bundle {
     /// Their `pending_id`.
     pub pending_id: PendingId,
-    /// Their rows, ordered by (index, created_at, id).
+    /// Their rows, ordered by (index, `created_at`, id).
     pub questions: Vec<Question>,
 }
 

@@ -45,10 +45,8 @@ pub(super) fn instrument(meter: Arc<Meter>) -> impl Instrumentation {
         InstrumentationEvent::BeginTransaction { .. }
         | InstrumentationEvent::CommitTransaction { .. }
         | InstrumentationEvent::RollbackTransaction { .. } => is_transaction_step = true,
-        InstrumentationEvent::StartQuery { query, .. } => {
-            if !std::mem::take(&mut is_transaction_step) {
-                meter.count(query);
-            }
+        InstrumentationEvent::StartQuery { query, .. } if !std::mem::take(&mut is_transaction_step) => {
+            meter.count(query);
         }
         _ => {}
     }

@@ -185,7 +185,7 @@ impl Turns {
         generation: Option<String>,
     ) -> Result<AgentReadyResult> {
         let unreadable = || bad_argument("generation", 0, "generation must be a decimal number".into());
-        let parse = |text: String| text.parse::<i64>().map(Generation).or_else(|_number| Err(unreadable()));
+        let parse = |text: String| text.parse::<i64>().map(Generation).map_err(|_number| unreadable());
         let generation = generation.map(parse).transpose()?;
         let session = SessionId::new(session_id.0);
         let done = authority(ctx)?.report_agent_ready(viewer(ctx)?, &session, generation).await;

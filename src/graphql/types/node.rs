@@ -10,6 +10,7 @@ use super::{Clarification, Message, Task, TaskSession, Turn};
 
 /// Something with an id of its own.
 #[derive(Interface)]
+#[expect(clippy::large_enum_variant, reason = "one at a time, on its way into a response")]
 #[graphql(field(name = "id", ty = "ID", desc = "Opaque, unique over all types, the same for ever."))]
 pub enum Node {
     Task(Task),

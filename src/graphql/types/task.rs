@@ -145,6 +145,6 @@ mod tests {
         assert_eq!(found(&[clarification.clone(), permission.clone()]), expected);
         assert_eq!(found(&[permission, clarification.clone()]), expected);
         assert_eq!(found(&[row(Idle, Some(Permission)), row(Running, None)]), None);
-        assert_eq!(found(&[clarification.clone()]), Some((Clarification, clarification.session.id)));
+        assert_eq!(found(std::slice::from_ref(&clarification)), Some((Clarification, clarification.session.id)));
     }
 }

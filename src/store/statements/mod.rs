@@ -1,4 +1,4 @@
-//! The statements, noun_verb, written once in async Diesel against `Conn`. Each engine mounts this folder under
+//! The statements, `noun_verb`, written once in async Diesel against `Conn`. Each engine mounts this folder under
 //! itself, so `super::Conn` is its own connection. May import: the store's shared parts.
 
 pub(in crate::store) mod apply;

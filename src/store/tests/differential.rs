@@ -53,7 +53,6 @@ fn names(whole: &Whole) -> Names {
     }
 }
 
-#[expect(clippy::too_many_lines, reason = "one arm per command")]
 fn command(whole: &Whole, step: Step, now: Micros) -> Option<Command> {
     let (kind, a, b) = step;
     let names = names(whole);

@@ -62,7 +62,8 @@ async fn a_job_that_panics_or_breaks_a_guard_leaves_the_others_of_its_group() {
     let session = home.session().await;
     let turn = home.turn(&session).await;
     let (release, held) = hold(&home, &session);
-    let send = |decide: Box<dyn Fn(&SessionView) -> Result<Decision, Refusal> + Send>| {
+    type Decide = Box<dyn Fn(&SessionView) -> Result<Decision, Refusal> + Send>;
+    let send = |decide: Decide| {
         let (store, session, epoch) = (home.store.clone(), session.clone(), home.epoch);
         sent(async move { store.transact(&session, Focus::default(), epoch, decide).await })
     };
