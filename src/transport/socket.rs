@@ -36,8 +36,9 @@ pub(super) async fn upgrade(
         .protocols([PROTOCOL])
         .read_buffer_size(BUFFER_BYTES)
         .write_buffer_size(0)
-        .max_message_size(max)
-        .max_frame_size(max);
+        // Beyond our own limit, so that what passes that is answered with a code and not by a broken socket.
+        .max_message_size(max.saturating_mul(2))
+        .max_frame_size(max.saturating_mul(2));
     if socket.selected_protocol().is_none() {
         return (StatusCode::BAD_REQUEST, format!("the subprotocol is {PROTOCOL}\n")).into_response();
     }
@@ -101,8 +102,10 @@ impl Session {
                 message = self.socket.recv() => {
                     heard_at = Instant::now();
                     match message {
-                        Some(Ok(Message::Text(text))) => self.hear(text.as_str()).await?,
-                        Some(Ok(Message::Binary(_))) => return Err(End::Close(Close::Invalid)),
+                        Some(Ok(Message::Text(text))) if text.len() <= settings.message_bytes_max => {
+                            self.hear(text.as_str()).await?;
+                        }
+                        Some(Ok(Message::Text(_) | Message::Binary(_))) => return Err(End::Close(Close::Invalid)),
                         Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
                         Some(Ok(Message::Close(_)) | Err(_)) | None => return Err(End::Gone),
                     }

@@ -1,6 +1,9 @@
 //! The one integration binary. May import: the crate.
 
-#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that breaks says so")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that breaks says so")]
+#![expect(clippy::panic, clippy::indexing_slicing, reason = "a test that breaks says so")]
 #![expect(clippy::disallowed_methods, reason = "tests spawn, and are told seeds by the environment")]
 
+mod api;
+mod app;
 mod kill;

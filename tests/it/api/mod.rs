@@ -1,0 +1,12 @@
+//! The GraphQL contract through real sockets. May import: the crate, and the app.
+
+mod access;
+mod documents;
+mod http;
+mod lists;
+mod race;
+mod respond;
+mod runtime;
+mod scene;
+mod socket;
+mod subscribe;

@@ -1,0 +1,146 @@
+//! A whole server in this process, on a port of its own and a store of its own. When a test is done with it, the
+//! store is opened again and asked whether anything was left half done. May import: the crate.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use answerable::access::{Role, Viewer};
+use answerable::authority::{Authority, NewToken};
+use answerable::config::{Flags, Profile, Settings};
+use answerable::dispatch::{Executors, Scripted};
+use answerable::ids::{Position, SessionId, WorkspaceId};
+use answerable::ports::{Clock, System};
+use answerable::serve::{Options, Running, start};
+use answerable::store::{Store, StoreOptions};
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// The scripted executor's name.
+pub const EXECUTOR: &str = "scripted";
+
+/// A server under test.
+pub struct App {
+    running: Running,
+    pub executor: Arc<Scripted>,
+    store: StoreOptions,
+    http: reqwest::Client,
+    _dir: TempDir,
+}
+
+/// Somebody who calls it.
+#[derive(Clone)]
+pub struct Caller {
+    pub url: String,
+    pub token: Option<String>,
+    pub http: reqwest::Client,
+}
+
+impl App {
+    pub async fn start() -> Self {
+        Self::start_with(|_| {}).await
+    }
+
+    pub async fn start_with(change: impl FnOnce(&mut Options)) -> Self {
+        let dir = TempDir::new().unwrap();
+        let database = Some(format!("sqlite:{}", dir.path().join("test.db").display()));
+        let listen = Some("127.0.0.1:0".parse().unwrap());
+        let profile = Some(Profile::Development);
+        let settings = Settings::load(Flags { listen, database, profile, ..Flags::default() }).unwrap();
+        let executor = Arc::new(Scripted::default());
+        let mut options = Options::new(&settings, None);
+        options.executors = Executors::default().with(EXECUTOR, executor.clone());
+        options.limits.hand_over = Duration::from_secs(2);
+        options.limits.dispatch = Duration::from_millis(500);
+        options.limits.poll = Duration::from_millis(200);
+        change(&mut options);
+        let store = options.store.clone();
+        let running = start(options).await.unwrap();
+        Self { running, executor, store, http: reqwest::Client::new(), _dir: dir }
+    }
+
+    pub fn authority(&self) -> &Authority {
+        &self.running.authority
+    }
+
+    pub fn address(&self) -> String {
+        self.running.address.to_string()
+    }
+
+    /// The local user, while there are no tokens.
+    pub fn local(&self) -> Caller {
+        self.with_token(None)
+    }
+
+    pub fn with_token(&self, token: Option<String>) -> Caller {
+        Caller { url: format!("http://{}/graphql", self.address()), token, http: self.http.clone() }
+    }
+
+    /// Somebody with a token of that role.
+    pub async fn caller(&self, role: Role, workspaces: Option<&[&str]>, session: Option<&str>) -> Caller {
+        let new = NewToken {
+            role,
+            workspaces: workspaces.map(|ids| ids.iter().map(|id| WorkspaceId::new(*id)).collect()),
+            session_id: session.map(SessionId::new),
+            name: "test".into(),
+            expires_in_s: None,
+        };
+        let (_, token) = self.authority().create_token(&Viewer::local(), new).await.unwrap();
+        self.with_token(Some(token))
+    }
+
+    /// Stops the server and looks at what it left: no event waits, no claim is open, no reservation is kept.
+    pub async fn finish(self) {
+        let store = self.running.authority.store().clone();
+        let is_relayed = tokio::time::timeout(Duration::from_secs(20), async {
+            while !store.outbox_unaccepted(Position(0), 1).await.unwrap().is_empty() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        });
+        is_relayed.await.expect("events wait in the outbox");
+        drop(store);
+        self.running.stop().await.unwrap();
+        let store = Store::open(&self.store).await.unwrap();
+        store.epoch_allocate(System.now()).await.unwrap();
+        assert_eq!(store.sessions_to_recover().await.unwrap(), [], "something was left half done");
+        store.close().await.unwrap();
+    }
+}
+
+impl Caller {
+    pub fn post(&self, body: &Value) -> reqwest::RequestBuilder {
+        let request = self.http.post(&self.url).json(body);
+        match &self.token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        }
+    }
+
+    /// The whole response.
+    pub async fn send(&self, query: &str, variables: Value) -> (StatusCode, Value) {
+        let response = self.post(&json!({ "query": query, "variables": variables })).send().await.unwrap();
+        (response.status(), response.json().await.unwrap())
+    }
+
+    /// The data of a response without errors.
+    pub async fn call(&self, query: &str, variables: Value) -> Value {
+        let (status, body) = self.send(query, variables).await;
+        assert!(status.is_success() && body.get("errors").is_none(), "{status} {body}");
+        body["data"].clone()
+    }
+
+    /// The only field of that data.
+    pub async fn ask_for(&self, query: &str, variables: Value) -> Value {
+        let data = self.call(query, variables).await;
+        let mut fields = data.as_object().unwrap().values();
+        let only = fields.next().unwrap().clone();
+        assert!(fields.next().is_none());
+        only
+    }
+
+    /// The code of a response that is an error.
+    pub async fn code(&self, query: &str, variables: Value) -> String {
+        let (_, body) = self.send(query, variables).await;
+        body["errors"][0]["extensions"]["code"].as_str().unwrap_or_else(|| panic!("{body}")).to_owned()
+    }
+}
