@@ -7,3 +7,4 @@
 mod api;
 mod app;
 mod kill;
+mod settings;
