@@ -64,9 +64,9 @@ impl Socket {
     /// The code with which it is closed, whatever is said before.
     pub async fn closed(mut self) -> u16 {
         loop {
-            match timeout(BOUND, self.0.next()).await.expect("it was not closed").unwrap().unwrap() {
-                Message::Close(frame) => return frame.unwrap().code.into(),
-                _ => {}
+            let next = timeout(BOUND, self.0.next()).await.expect("it was not closed").unwrap();
+            if let Message::Close(frame) = next.unwrap() {
+                return frame.unwrap().code.into();
             }
         }
     }
