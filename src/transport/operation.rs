@@ -40,12 +40,16 @@ pub(super) async fn run(
     let (request, receipts) = enter(prepared.request, &server.authority, viewer);
     if prepared.kind == Kind::Subscription {
         let mut stream = std::pin::pin!(server.schema.execute_stream(request));
+        let mut is_begun = false;
         while let Some(response) = stream.next().await {
             let response = finish(response);
-            if is_request_error(&response) {
+            // What cannot be followed at all fails with a path, for its field was looked at.
+            let is_refused = response.data == async_graphql::Value::Null && !response.errors.is_empty();
+            if is_request_error(&response) || (is_refused && !is_begun) {
                 let _gone = out.send(Sent::Over(run, message::error(&id, &response.errors))).await;
                 return;
             }
+            is_begun = true;
             if out.send(Sent::Frame(run, message::next(&id, &response), None)).await.is_err() {
                 return;
             }

@@ -1,4 +1,5 @@
-//! Who may do and see what. What is not yours answers exactly as what is absent. May import: the crate, the app, its siblings.
+//! Who may do and see what. What is not yours answers exactly as what is absent.
+//! May import: the crate, the app, its siblings.
 
 use answerable::access::Role;
 use reqwest::StatusCode;

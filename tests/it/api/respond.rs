@@ -1,4 +1,5 @@
-//! Answering and skipping: what the agent hears, and how the domain says no. May import: the crate, the app, its siblings.
+//! Answering and skipping: what the agent hears, and how the domain says no.
+//! May import: the crate, the app, its siblings.
 
 use answerable::dispatch::{Revocation, Script};
 use serde_json::json;

@@ -1,4 +1,5 @@
-//! What a runtime does: tasks, sessions, turns, messages, permissions. May import: the crate, the app, its siblings.
+//! What a runtime does: tasks, sessions, turns, messages, permissions.
+//! May import: the crate, the app, its siblings.
 
 use serde_json::json;
 
