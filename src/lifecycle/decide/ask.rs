@@ -20,7 +20,7 @@ pub(super) fn ask(d: &mut Draft, request: &Ask) -> Result<Effect, Refusal> {
         return Err(Refusal::Conflict { reason: ConflictReason::SessionEnded, winner: None });
     }
     check_bundle_size(&request.questions).map_err(Refusal::Invalid)?;
-    let turn_id = own_turn(d);
+    let turn_id = own_turn(d)?;
     forget_key(d, request, &turn_id);
     let pending_id = insert(d, request, &turn_id);
     d.push(Change::InsertKey(KeyRecord {
@@ -64,15 +64,17 @@ fn attach(d: &mut Draft, request: &Ask, bundle: &Bundle) -> Result<Effect, Refus
 }
 
 /// The current turn; in a session that has none yet, asking begins its first.
-fn own_turn(d: &mut Draft) -> TurnId {
-    match d.view.current_turn().map(|turn| turn.id.clone()) {
-        Some(id) => {
-            watchdog::disarm(d, &id);
-            mark_evidence(d, &id);
-            id
-        }
-        None => turn::begin(d, ""),
+fn own_turn(d: &mut Draft) -> Result<TurnId, Refusal> {
+    if let Some(id) = d.view.current_turn().map(|turn| turn.id.clone()) {
+        watchdog::disarm(d, &id);
+        mark_evidence(d, &id);
+        return Ok(id);
     }
+    // A turn begun beside a reservation would be superseded by an older one (INV-33).
+    if d.session()?.is_blocked || d.view.reservation().is_some() {
+        return Err(Refusal::DispatchUnresolved);
+    }
+    Ok(turn::begin(d, ""))
 }
 
 /// A row that references a reservation proves that its agent runs.

@@ -12,21 +12,29 @@ pub(super) fn open_rows(bundle: &Bundle, claim: &ClaimId) -> Vec<Question> {
     bundle.questions.iter().filter(is_it).cloned().collect()
 }
 
+/// What is known of the dispatch that carried a response: by which turn, and how it ended.
+pub(super) type Carried<'t> = Option<(&'t TurnId, DispatchOutcome)>;
+
 /// Retires the intent: the response stands and is announced.
-pub(super) fn finalize(d: &mut Draft, rows: &[Question], dispatch: Option<(&TurnId, DispatchOutcome)>) {
+pub(super) fn finalize(d: &mut Draft, rows: &[Question], dispatch: Carried<'_>) {
     for row in rows {
         let updated_at = row.updated_at;
         d.set_question(row, true, |q| {
             // Winner and losers are told one instant: the claim's (INV-36).
             q.updated_at = updated_at;
-            if let Some(claim) = &mut q.claim {
-                claim.is_open = false;
-            }
-            if let Some((turn, outcome)) = dispatch {
-                q.dispatched_turn_id = Some(turn.clone());
-                q.dispatch_outcome = Some(outcome);
-            }
+            close(q, false, dispatch);
         });
+    }
+}
+
+fn close(question: &mut Question, is_retired: bool, dispatch: Carried<'_>) {
+    if let Some(claim) = &mut question.claim {
+        claim.is_open = false;
+        claim.is_retired = is_retired;
+    }
+    if let Some((turn, outcome)) = dispatch {
+        question.dispatched_turn_id = Some(turn.clone());
+        question.dispatch_outcome = Some(outcome);
     }
 }
 
@@ -48,22 +56,18 @@ pub(super) fn restore(d: &mut Draft, pending_id: &PendingId, rows: &[Question]) 
     }
 }
 
-/// Closes the intent without effect: a newer turn or the session's end came first (CP-13, CP-14).
-pub(super) fn retire(d: &mut Draft, rows: &[Question]) {
+/// Closes the intent without effect: a newer turn or the session's end came first (CP-13, CP-14). What is known of
+/// a dispatch is told with it, in the one announcement that a row's change has (INV-18).
+pub(super) fn retire(d: &mut Draft, rows: &[Question], dispatch: Carried<'_>) {
     for row in rows {
-        d.set_question(row, true, |q| {
-            if let Some(claim) = &mut q.claim {
-                claim.is_open = false;
-                claim.is_retired = true;
-            }
-        });
+        d.set_question(row, true, |q| close(q, true, dispatch));
     }
 }
 
 /// Retires every claim that is being delivered.
 pub(super) fn retire_open(d: &mut Draft) {
     let rows: Vec<_> = d.view.bundles.iter().flat_map(Bundle::claimed).cloned().collect();
-    retire(d, &rows);
+    retire(d, &rows, None);
 }
 
 /// Whether a reservation holds this claim: then only the dispatch path may move it.

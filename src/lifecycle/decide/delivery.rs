@@ -52,7 +52,7 @@ pub(super) fn restore(d: &mut Draft, pending_id: &PendingId, id: &ClaimId) -> Re
         return Err(Refusal::Stale);
     }
     if !d.view.is_of_current_turn(&bundle) || !d.view.is_live() {
-        claim::retire(d, &rows);
+        claim::retire(d, &rows, None);
         return Ok(Effect::Unchanged);
     }
     claim::restore(d, pending_id, &rows);

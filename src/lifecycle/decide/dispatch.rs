@@ -5,7 +5,7 @@ use crate::ids::{PendingId, TurnId};
 use crate::lifecycle::{Change, DispatchOutcome, Effect, EventKind, KeyResult, Question, Refusal, Turn};
 
 use super::draft::Draft;
-use super::{claim, turn};
+use super::{claim, turn, waiter};
 
 fn reserved(d: &Draft, id: &TurnId) -> Result<Turn, Refusal> {
     let turn = d.turn(id)?;
@@ -101,6 +101,8 @@ pub(super) fn roll_back(d: &mut Draft, id: &TurnId) -> Result<Effect, Refusal> {
     if let Some(source) = turn.reservation.as_ref().and_then(|r| r.source.clone()) {
         claim::restore(d, &source.pending_id, &rows);
     }
+    // Who left while the attempt stood left a bundle that was not the current turn's; now it is again.
+    waiter::detach_ownerless(d);
     turn::settle_state(d);
     Ok(Effect::Done)
 }
@@ -159,11 +161,11 @@ pub(super) fn source_rows(d: &Draft, reserved: &Turn) -> Vec<Question> {
 /// session ended before that was known.
 pub(super) fn settle_source(d: &mut Draft, reserved: &Turn, outcome: DispatchOutcome, is_retired: bool) {
     let rows = source_rows(d, reserved);
-    claim::finalize(d, &rows, Some((&reserved.id, outcome)));
+    let carried = Some((&reserved.id, outcome));
     if is_retired {
-        let ids = claim::ids(&rows);
-        let rows: Vec<_> = ids.iter().filter_map(|id| d.view.question(id).cloned()).collect();
-        claim::retire(d, &rows);
+        claim::retire(d, &rows, carried);
+    } else {
+        claim::finalize(d, &rows, carried);
     }
 }
 

@@ -70,6 +70,9 @@ fn named_turn(d: &Draft, id: &MessageId) -> Result<crate::ids::TurnId, Refusal> 
 fn leave_bundle(d: &mut Draft, question: &Question) {
     let is_decided = d.view.bundle(&question.pending_id).is_none_or(|bundle| bundle.pending().next().is_none());
     let is_claimed = d.view.bundle(&question.pending_id).is_some_and(|bundle| bundle.open_claim().is_some());
+    if d.view.bundle(&question.pending_id).is_none() {
+        watchdog::disarm_of(d, question);
+    }
     if is_decided && !is_claimed {
         d.delete_waiters(&question.pending_id);
         turn::settle_state(d);

@@ -34,6 +34,10 @@ fn reservations(d: &mut Draft, done: &mut Recovery) -> Result<(), Refusal> {
             let outcome = if acknowledged { DispatchOutcome::Accepted } else { DispatchOutcome::Unknown };
             dispatch::settle_source(d, &turn, outcome, false);
             dispatch::keep(d, &turn, outcome);
+            if turn.end.is_none() {
+                // Its agent may work: a session that was over is taken up again.
+                turn::start_work(d);
+            }
             turn::settle_state(d);
             done.kept += 1;
         }
@@ -83,7 +87,7 @@ fn give_back(d: &mut Draft, rows: &[Question], done: &mut Recovery) {
         turn::settle_state(d);
         done.restored += 1;
     } else {
-        claim::retire(d, rows);
+        claim::retire(d, rows, None);
         done.retired += 1;
     }
 }
@@ -94,10 +98,5 @@ fn waiters(d: &mut Draft, done: &mut Recovery) {
     for waiter in gone {
         d.push(crate::lifecycle::Change::DeleteWaiter(waiter.pending_id, waiter.id));
     }
-    let bundles: Vec<_> = d.view.active_bundles().cloned().collect();
-    for bundle in bundles.iter().filter(|bundle| !d.view.has_waiter(&bundle.pending_id)).collect::<Vec<_>>() {
-        if waiter::detach_bundle(d, bundle) {
-            done.detached += 1;
-        }
-    }
+    done.detached += waiter::detach_ownerless(d);
 }

@@ -19,8 +19,11 @@ pub(super) fn respond(d: &mut Draft, request: &Respond) -> Result<Effect, Refusa
     }
     check_conflict(d, &bundle, request.expected_turn.as_ref())?;
     let answers = check_answers(&bundle, &request.answers).map_err(Refusal::Invalid)?;
-    check_admission(d)?;
     let path = path(d, &bundle);
+    check_admission(d)?;
+    if path == Path::Dispatch {
+        check_hand_overs(d)?;
+    }
     let ticket = take(d, &bundle, &request.principal, &request.key, |q| Decided {
         status: Status::Answered,
         answer: Some(find(&answers, q)),
@@ -71,6 +74,7 @@ pub(super) fn cancel(d: &mut Draft, pending_id: &PendingId) -> Result<Effect, Re
     Ok(Effect::Done)
 }
 
+#[derive(PartialEq, Eq)]
 enum Path {
     HandOver,
     Dispatch,
@@ -139,6 +143,13 @@ fn winner(bundle: &Bundle) -> Option<Winner> {
 fn check_admission(d: &Draft) -> Result<(), Refusal> {
     let is_blocked = d.session()?.is_blocked;
     if is_blocked || d.view.reservation().is_some() { Err(Refusal::DispatchUnresolved) } else { Ok(()) }
+}
+
+/// An attempt supersedes what is handed over beside it; refused, it would come back to a turn in which that response
+/// was lost. So it waits, as a prompt does.
+pub(super) fn check_hand_overs(d: &Draft) -> Result<(), Refusal> {
+    let is_claimed = d.view.bundles.iter().any(|bundle| bundle.open_claim().is_some());
+    if is_claimed { Err(Refusal::DispatchUnresolved) } else { Ok(()) }
 }
 
 struct Decided {

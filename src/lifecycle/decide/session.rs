@@ -51,10 +51,12 @@ pub(super) fn set_state(d: &mut Draft, to: SessionState) -> Result<Effect, Refus
 /// Ends a session and, in the same transaction, all that could still be answered in it (decisions 6).
 pub(super) fn end(d: &mut Draft, to: SessionState) -> Result<Effect, Refusal> {
     let from = d.session()?.state;
-    if from == to {
+    // A prompt that is being dispatched takes a completed session up again, and can be stopped.
+    let is_over = from.is_terminal() && d.view.reservation().is_none();
+    if from == to && is_over {
         return Ok(Effect::Unchanged);
     }
-    if from.is_terminal() || !to.is_terminal() {
+    if is_over || !to.is_terminal() {
         return Err(Refusal::StateNotAllowed);
     }
     expire_active(d);

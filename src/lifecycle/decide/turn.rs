@@ -170,8 +170,10 @@ fn drain(d: &mut Draft, successor: Option<&TurnId>) {
     }
 }
 
+/// A turn works; an agent that is fast has asked in it already.
 pub(super) fn start_work(d: &mut Draft) {
-    d.move_state(SessionState::Running);
+    let asks = d.view.active_bundles().next().is_some();
+    d.move_state(if asks { SessionState::WaitingForInput } else { SessionState::Running });
 }
 
 pub(super) fn record_prompt(d: &mut Draft, turn_id: &TurnId, prompt: &str) {

@@ -86,7 +86,14 @@ pub(super) fn detach_active(d: &mut Draft) -> bool {
     flips.filter(|has_flipped| *has_flipped).count() > 0
 }
 
-pub(super) fn detach_bundle(d: &mut Draft, bundle: &Bundle) -> bool {
+/// Detaches active bundles that nobody waits for; says how many.
+pub(super) fn detach_ownerless(d: &mut Draft) -> usize {
+    let is_ownerless = |bundle: &&Bundle| !d.view.has_waiter(&bundle.pending_id);
+    let bundles: Vec<_> = d.view.active_bundles().filter(is_ownerless).cloned().collect();
+    bundles.iter().map(|bundle| detach_bundle(d, bundle)).filter(|has_flipped| *has_flipped).count()
+}
+
+fn detach_bundle(d: &mut Draft, bundle: &Bundle) -> bool {
     let rows: Vec<_> = bundle.pending().filter(|q| !q.is_detached).collect();
     for question in &rows {
         d.set_question(question, true, |q| q.is_detached = true);

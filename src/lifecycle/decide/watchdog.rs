@@ -1,10 +1,12 @@
 //! The fallback of a live answer whose agent stays silent (decisions 3). May import: ids and the rest of lifecycle.
 
 use crate::ids::{Micros, PendingId, TurnId};
-use crate::lifecycle::{Bundle, ClaimRef, Effect, Refusal, Reservation, Status, Turn, Watchdog, answer_prompt};
+use crate::lifecycle::{
+    Bundle, ClaimRef, Effect, Question, Refusal, Reservation, Status, Turn, Watchdog, answer_prompt,
+};
 
 use super::draft::Draft;
-use super::turn;
+use super::{respond, turn};
 
 /// Arms it, where the session wants one, somebody can be dispatched to and the bundle has not used it up.
 pub(super) fn arm(d: &mut Draft, pending_id: &PendingId, deadline: Micros) -> Result<Effect, Refusal> {
@@ -34,6 +36,17 @@ pub(super) fn disarm(d: &mut Draft, turn_id: &TurnId) {
     }
 }
 
+/// Its bundle is gone: there is nothing left to fall back to.
+pub(super) fn disarm_of(d: &mut Draft, question: &Question) {
+    let turn = d.view.turn(&question.turn_id);
+    let is_its = turn
+        .and_then(|turn| turn.watchdog.as_ref())
+        .is_some_and(|watchdog| watchdog.pending_id == question.pending_id);
+    if is_its {
+        disarm(d, &question.turn_id);
+    }
+}
+
 /// Reserves the successor and crosses the at-most-once line in one step, if the turn is still the current one.
 pub(super) fn fire(d: &mut Draft, turn_id: &TurnId) -> Result<Effect, Refusal> {
     let turn = d.turn(turn_id)?;
@@ -44,13 +57,14 @@ pub(super) fn fire(d: &mut Draft, turn_id: &TurnId) -> Result<Effect, Refusal> {
     if d.session()?.is_blocked || d.view.reservation().is_some() {
         return Err(Refusal::DispatchUnresolved);
     }
+    respond::check_hand_overs(d)?;
     let is_current = d.view.current_turn().is_some_and(|current| &current.id == turn_id);
-    let bundle = d.bundle(&watchdog.pending_id)?;
+    let bundle = d.view.bundle(&watchdog.pending_id).filter(|bundle| is_delivered_answer(bundle)).cloned();
     disarm(d, turn_id);
-    if !is_current || !d.view.is_live() || !is_delivered_answer(&bundle) {
-        return Ok(Effect::Unchanged);
+    match bundle.filter(|_| is_current && d.view.is_live()) {
+        Some(bundle) => Ok(Effect::Turn(reserve_fallback(d, &turn, &bundle))),
+        None => Ok(Effect::Unchanged),
     }
-    Ok(Effect::Turn(reserve_fallback(d, &turn, &bundle)))
 }
 
 fn reserve_fallback(d: &mut Draft, turn: &Turn, bundle: &Bundle) -> TurnId {
