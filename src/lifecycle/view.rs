@@ -96,9 +96,11 @@ pub struct SessionView {
     pub session: Option<Session>,
     /// The task named by `CreateSession`, if it exists.
     pub task: Option<TaskRef>,
-    /// Current and newer turns, turns that are not over, sources of open claims, and the turn named; by ordinal.
+    /// The newest turn that is no reservation and all newer ones, turns that are not over, sources of open claims, and
+    /// the turn named; by ordinal.
     pub turns: Vec<Turn>,
-    /// Bundles with undecided rows in the current turn, with open claims, with waiters, and the one named.
+    /// Bundles with undecided rows in the current turn or the one that a refused reservation gives back, with open
+    /// claims, with waiters, and the one named.
     pub bundles: Vec<Bundle>,
     /// Waiters of those bundles.
     pub waiters: Vec<Waiter>,

@@ -97,19 +97,20 @@ async fn task_load(conn: &mut Conn, id: &TaskId) -> Result<Option<TaskRef>, Erro
     Ok(Some(TaskRef { id: id.clone(), workspace_id: WorkspaceId::new(workspace), session_count: count }))
 }
 
-/// Current and newer turns, reservations, turns that are not over (an attempted successor is current before its
-/// predecessor ends), and the turn named.
+/// The newest turn that no refusal can take back and all newer ones, reservations, turns that are not over (an
+/// attempted successor is current before its predecessor ends), and the turn named.
 async fn turns_load(conn: &mut Conn, session: &SessionId, named: Option<&TurnId>) -> Result<Vec<Turn>, Error> {
-    let current = older
+    let settled = older
         .filter(older.field(turns::session_id).eq(session.as_str()))
         .filter(older.field(turns::is_authoritative))
+        .filter(not(older.field(turns::is_reserved)))
         .order(older.field(turns::ordinal).desc())
         .limit(1)
         .select(older.field(turns::ordinal))
         .single_value();
     let newest = turns::table
         .filter(turns::session_id.eq(session.as_str()))
-        .filter(turns::ordinal.ge(number_or(current, 0)))
+        .filter(turns::ordinal.ge(number_or(settled, 0)))
         .select(TurnRecord::as_select());
     let reserved = turns::table
         .filter(turns::session_id.eq(session.as_str()))
@@ -180,9 +181,10 @@ async fn load_messages(
     view: &mut SessionView,
 ) -> Result<(), Error> {
     let current = view.current_turn().map(|turn| turn.id.as_str().to_owned()).unwrap_or_default();
+    let settled = settled_turn(view).map(|turn| turn.id.as_str().to_owned()).unwrap_or_default();
     let mut wanted = named_bundles(view, focus);
     let first = focus.pending_id.clone();
-    let mut rows = standing_rows(conn, session, &current, first.as_ref()).await?;
+    let mut rows = standing_rows(conn, session, [&current, &settled], first.as_ref()).await?;
     if let Some(id) = &focus.message_id {
         rows.extend(message_row(conn, session, id).await?);
     }
@@ -219,12 +221,18 @@ fn named_bundles(view: &SessionView, focus: &Focus) -> BTreeSet<PendingId> {
     named
 }
 
-/// Whole bundles with an undecided row in the current turn or with an intent, the first one named, and open
-/// permissions of the current turn.
+/// The turn that is current again once a reservation is refused.
+fn settled_turn(view: &SessionView) -> Option<&Turn> {
+    let is_settled = |turn: &&Turn| turn.is_authoritative() && turn.reservation.is_none();
+    view.turns.iter().filter(is_settled).max_by_key(|turn| turn.ordinal)
+}
+
+/// Whole bundles with an undecided row in the current or the settled turn or with an intent, the first one named,
+/// and open permissions of the current turn.
 async fn standing_rows(
     conn: &mut Conn,
     session: &SessionId,
-    current: &str,
+    [current, settled]: [&str; 2],
     named: Option<&PendingId>,
 ) -> Result<Vec<MessageRecord>, Error> {
     let own = || messages::table.filter(messages::session_id.eq(session.as_str()));
@@ -232,7 +240,7 @@ async fn standing_rows(
     let turn = inner_rows.field(messages::turn_id);
     let open = inner()
         .filter(inner_rows.field(messages::is_open))
-        .filter(turn.eq(current).or(turn.eq("")))
+        .filter(turn.eq(current).or(turn.eq(settled)).or(turn.eq("")))
         .select(inner_rows.field(messages::pending_id));
     let claimed =
         inner().filter(inner_rows.field(messages::has_intent)).select(inner_rows.field(messages::pending_id));

@@ -1,11 +1,11 @@
 //! What the store promises to the rooms above it. May import: the store.
 
 use crate::ids::{Micros, Position, SessionId, TokenId, WaiterId, WorkspaceId};
-use crate::lifecycle::{ClaimFate, Command, Effect, EventKind, PendingAction, SessionState};
+use crate::lifecycle::{Admission, ClaimFate, Command, Effect, EventKind, PendingAction, SessionState};
 use crate::scope::Scope;
 use crate::store::{MessageKey, Page, PendingFilter, TaskFilter, TokenRow};
 
-use super::support::{Home, respond};
+use super::support::{Home, accept, respond};
 
 #[tokio::test]
 async fn an_ask_its_answer_and_its_confirmation_are_read_back_as_decided() {
@@ -156,4 +156,22 @@ async fn a_token_of_a_session_dies_with_it() {
 async fn a_healthy_file_reports_no_damage() {
     let home = Home::new().await;
     assert_eq!(home.store.damage().await.unwrap(), Vec::<String>::new());
+}
+
+/// An attempted prompt is the current turn until it is refused; what comes back then was not its turn's, and its own
+/// turn may be long over. The view has to hold both.
+#[tokio::test]
+async fn a_refused_prompt_gives_the_question_back_to_the_session() {
+    let home = Home::new().await;
+    let session = home.session().await;
+    let turn = home.turn(&session).await;
+    let bundle = home.ask(&session, "a", 1, Some("waiter")).await;
+    home.run(&session, Command::CompleteTurn(turn.clone())).await;
+    let Effect::Turn(prompt) = home.run(&session, accept(Admission::Dispatch)).await else { panic!() };
+    home.run(&session, Command::MarkAttempted(prompt.clone())).await;
+    home.run(&session, Command::RejectDispatch(prompt)).await;
+    let rows = home.store.sessions(std::slice::from_ref(&session)).await.unwrap();
+    assert_eq!(rows[0].session.state, SessionState::WaitingForInput);
+    assert_eq!(rows[0].pending_action, Some(PendingAction::Clarification));
+    assert_eq!((rows[0].current_turn.as_ref(), rows[0].active_bundle.as_ref()), (Some(&turn), Some(&bundle)));
 }

@@ -46,9 +46,11 @@ impl Whole {
             return SessionView::default();
         }
         let current = whole.current_turn();
+        let is_settled = |turn: &&Turn| turn.is_authoritative() && turn.reservation.is_none();
+        let settled = whole.turns.iter().filter(is_settled).max_by_key(|turn| turn.ordinal);
         let mut view = SessionView {
             session: whole.session.clone(),
-            turns: whole.turns.iter().filter(|turn| is_standing(turn, current, focus)).cloned().collect(),
+            turns: whole.turns.iter().filter(|turn| is_standing(turn, settled, focus)).cloned().collect(),
             last_ordinal: whole.last_ordinal,
             last_started_at: whole.last_started_at,
             message: self.message(focus),
@@ -59,7 +61,8 @@ impl Whole {
             view.keys = whole.keys.iter().filter(|r| &r.key == key && r.scope == scope).cloned().collect();
         }
         let named = named(&view, whole, focus);
-        view.bundles = whole.bundles.iter().filter(|b| is_loaded(b, current, &named)).cloned().collect();
+        view.bundles =
+            whole.bundles.iter().filter(|b| is_loaded(b, [current, settled], &named)).cloned().collect();
         let of_bundles: BTreeSet<&TurnId> =
             view.bundles.iter().flat_map(|b| &b.questions).map(|q| &q.turn_id).collect();
         let missing: Vec<Turn> = whole
@@ -100,8 +103,8 @@ impl Whole {
     }
 }
 
-fn is_standing(turn: &Turn, current: Option<&Turn>, focus: &Focus) -> bool {
-    current.is_none_or(|current| turn.ordinal >= current.ordinal)
+fn is_standing(turn: &Turn, settled: Option<&Turn>, focus: &Focus) -> bool {
+    settled.is_none_or(|settled| turn.ordinal >= settled.ordinal)
         || turn.reservation.is_some()
         || turn.end.is_none()
         || focus.turn_id.as_ref() == Some(&turn.id)
@@ -127,8 +130,8 @@ fn named(view: &SessionView, whole: &SessionView, focus: &Focus) -> BTreeSet<Pen
     named
 }
 
-fn is_loaded(bundle: &Bundle, current: Option<&Turn>, named: &BTreeSet<PendingId>) -> bool {
-    let is_open = bundle.pending().any(|q| current.is_some_and(|turn| turn.id == q.turn_id));
+fn is_loaded(bundle: &Bundle, turns: [Option<&Turn>; 2], named: &BTreeSet<PendingId>) -> bool {
+    let is_open = bundle.pending().any(|q| turns.iter().flatten().any(|turn| turn.id == q.turn_id));
     is_open || bundle.open_claim().is_some() || named.contains(&bundle.pending_id)
 }
 
