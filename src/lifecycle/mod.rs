@@ -17,6 +17,8 @@ mod prompt;
 mod prompt_tests;
 mod question;
 mod refusal;
+#[cfg(test)]
+mod search;
 mod session;
 mod turn;
 mod validate;
