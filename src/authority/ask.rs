@@ -81,7 +81,7 @@ impl Authority {
             is_key_explicit,
             waiter: waiter.clone(),
         });
-        match self.transact(&session, command).await?.decision.effect {
+        match self.transact_resolved(&session, command).await?.decision.effect {
             Effect::Asked { outcome, is_new } => {
                 let receipt = Receipt::recorded(self, &session, &outcome);
                 let waiting = waiter.and_then(|id| Waiting::begin(self, &session, &outcome, id, hint));

@@ -149,7 +149,28 @@ async fn a_token_of_a_session_dies_with_it() {
     assert_eq!(home.store.token_by_hash(&[7; 32]).await.unwrap(), None);
     assert!(home.store.token_revoke(&TokenId::new("t"), Micros(2)).await.unwrap());
     assert!(!home.store.token_revoke(&TokenId::new("t"), Micros(3)).await.unwrap());
-    assert_eq!(home.store.token_count().await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_token_that_is_bound_to_a_session_shuts_nobody_else_out() {
+    let home = Home::new().await;
+    let session = home.session().await;
+    let token = |id: &str, hash: u8, session_id| TokenRow {
+        id: TokenId::new(id),
+        hash: [hash; 32],
+        role: "operator".into(),
+        workspaces: None,
+        session_id,
+        name: "n".into(),
+        created_at: Micros(1),
+        expires_at: None,
+        revoked_at: None,
+    };
+    home.store.token_insert(token("bound", 1, Some(session))).await.unwrap();
+    assert_eq!(home.store.token_count().await.unwrap(), 0);
+    home.store.token_insert(token("free", 2, None)).await.unwrap();
+    home.store.token_revoke(&TokenId::new("free"), Micros(2)).await.unwrap();
+    assert_eq!(home.store.token_count().await.unwrap(), 1, "a revoked token still says that the door is shut");
 }
 
 #[tokio::test]
