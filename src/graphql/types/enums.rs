@@ -211,7 +211,7 @@ pub enum RefusalReason {
     NotLive,
     /// The step does not apply any more.
     Stale,
-    /// A stored record cannot be read; `answerable inspect` shows it.
+    /// A stored record cannot be read; nothing of it was changed.
     Malformed,
     /// A newer turn is current.
     Superseded,

@@ -59,7 +59,7 @@ fn nor_in_a_session_that_was_imported_half_decided() {
     explore("imported, 3 turns x 1 bundle beside it", legacy::world(&BOUNDS), &BOUNDS);
 }
 
-/// `make search FULL=1`: all that can happen at once, and one turn more.
+/// `make search`: all that can happen at once, and one turn more.
 #[test]
 #[ignore = "minutes; run by make"]
 fn no_state_of_a_larger_world_breaks_an_invariant() {
