@@ -225,8 +225,6 @@ pub enum Command {
     RevokeDispatch(TurnId),
     /// A worker takes the dispatch: the attempt marker is written in the hand-out.
     ClaimDispatch(TurnId),
-    /// The rollback could not be made: nothing enters until recovery.
-    BlockSession,
     /// An operator settles an unknown dispatch.
     ResolveAmbiguous {
         /// The dispatched turn.
@@ -353,7 +351,6 @@ impl Command {
             | Self::CancelTurn(_)
             | Self::Ready { .. }
             | Self::Expire
-            | Self::BlockSession
             | Self::Recover => {}
         }
         focus

@@ -24,7 +24,6 @@ pub(crate) fn session() -> Session {
         is_watchdog_on: false,
         generation: Generation(1),
         sequence: Sequence(1),
-        is_blocked: false,
         created_at: Micros(1),
         updated_at: Micros(1),
         completed_at: None,

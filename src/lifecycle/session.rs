@@ -90,8 +90,6 @@ pub struct Session {
     pub generation: Generation,
     /// The durable projection counter (INV-27).
     pub sequence: Sequence,
-    /// A rollback failed: nothing is admitted until recovery (specification, failure modes).
-    pub is_blocked: bool,
     /// When it was made.
     pub created_at: Micros,
     /// When it last changed.

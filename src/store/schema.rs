@@ -60,7 +60,6 @@ diesel::table! {
         is_watchdog_on -> Bool,
         generation -> BigInt,
         sequence -> BigInt,
-        is_blocked -> Bool,
         last_ordinal -> BigInt,
         last_started_us -> BigInt,
         created_us -> BigInt,

@@ -53,7 +53,6 @@ CREATE TABLE task_sessions (
     is_watchdog_on BOOLEAN NOT NULL CHECK (is_watchdog_on IN (0, 1)),
     generation BIGINT NOT NULL CHECK (typeof(generation) = 'integer'),
     sequence BIGINT NOT NULL CHECK (typeof(sequence) = 'integer'),
-    is_blocked BOOLEAN NOT NULL CHECK (is_blocked IN (0, 1)),
     last_ordinal BIGINT NOT NULL CHECK (typeof(last_ordinal) = 'integer'),
     last_started_us BIGINT NOT NULL CHECK (typeof(last_started_us) = 'integer'),
     created_us BIGINT NOT NULL CHECK (typeof(created_us) = 'integer'),
@@ -64,7 +63,6 @@ CREATE TABLE task_sessions (
 );
 CREATE INDEX sessions_by_task ON task_sessions (task_id, created_us, id);
 CREATE INDEX sessions_live ON task_sessions (workspace_id) WHERE is_live;
-CREATE INDEX sessions_blocked ON task_sessions (id) WHERE is_blocked;
 CREATE INDEX sessions_input_capable ON task_sessions (task_id) WHERE is_input_capable;
 
 CREATE TABLE task_session_turns (

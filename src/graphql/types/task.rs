@@ -121,7 +121,6 @@ mod tests {
                 is_watchdog_on: false,
                 generation: Generation(0),
                 sequence: Sequence(0),
-                is_blocked: false,
                 created_at: Micros(0),
                 updated_at: Micros(0),
                 completed_at: None,

@@ -47,11 +47,6 @@ impl TaskSession {
         self.0.session.state.is_input_capable()
     }
 
-    /// A rollback failed: it takes no prompt and no answer until the server's next start.
-    async fn is_blocked(&self) -> bool {
-        self.0.session.is_blocked
-    }
-
     /// The name of who resumes its agent; null: nobody, the agent comes back by itself.
     async fn executor(&self) -> Option<&str> {
         self.0.session.executor.as_deref()

@@ -71,7 +71,7 @@ fn own_turn(d: &mut Draft) -> Result<TurnId, Refusal> {
         return Ok(id);
     }
     // A turn begun beside a reservation would be superseded by an older one (INV-33).
-    if d.session()?.is_blocked || d.view.reservation().is_some() {
+    if d.view.reservation().is_some() {
         return Err(Refusal::DispatchUnresolved);
     }
     Ok(turn::begin(d, ""))

@@ -35,7 +35,6 @@ pub fn decide(view: &SessionView, command: &Command, stamp: &Stamp) -> Result<De
         Command::EndSession(to) => session::end(d, *to),
         Command::DeleteSession => session::delete(d),
         Command::Expire => session::expire(d),
-        Command::BlockSession => session::block(d),
         Command::AcceptTurn(accept) => turn::accept(d, accept),
         Command::CompleteTurn(id) => turn::complete(d, id),
         Command::CancelTurn(expected) => turn::cancel(d, expected),

@@ -12,9 +12,6 @@ pub(super) fn recover(d: &mut Draft) -> Result<Effect, Refusal> {
     reservations(d, &mut done)?;
     claims(d, &mut done);
     waiters(d, &mut done);
-    if d.session()?.is_blocked && d.view.reservation().is_none() {
-        d.set_session(|session| session.is_blocked = false);
-    }
     Ok(if done == Recovery::default() { Effect::Unchanged } else { Effect::Recovered(done) })
 }
 

@@ -141,8 +141,7 @@ fn winner(bundle: &Bundle) -> Option<Winner> {
 }
 
 fn check_admission(d: &Draft) -> Result<(), Refusal> {
-    let is_blocked = d.session()?.is_blocked;
-    if is_blocked || d.view.reservation().is_some() { Err(Refusal::DispatchUnresolved) } else { Ok(()) }
+    if d.view.reservation().is_some() { Err(Refusal::DispatchUnresolved) } else { Ok(()) }
 }
 
 /// An attempt supersedes what is handed over beside it; refused, it would come back to a turn in which that response

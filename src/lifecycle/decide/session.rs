@@ -27,7 +27,6 @@ pub(super) fn create(
         is_watchdog_on,
         generation: Generation(0),
         sequence: Sequence(0),
-        is_blocked: false,
         created_at: now,
         updated_at: now,
         completed_at: None,
@@ -83,11 +82,6 @@ pub(super) fn expire(d: &mut Draft) -> Result<Effect, Refusal> {
     let has_pending = bundles.iter().any(|bundle| bundle.pending().next().is_some());
     bundles.iter().for_each(|bundle| expire_bundle(d, bundle));
     Ok(if has_pending { Effect::Done } else { Effect::Unchanged })
-}
-
-pub(super) fn block(d: &mut Draft) -> Result<Effect, Refusal> {
-    d.set_session(|session| session.is_blocked = true);
-    Ok(Effect::Done)
 }
 
 fn expire_active(d: &mut Draft) {

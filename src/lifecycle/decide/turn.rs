@@ -74,7 +74,7 @@ pub(super) fn expect_turn(d: &Draft, expected: Option<&ExpectedTurn>) -> Result<
 /// Prompt admission: session state × command (decisions 13).
 fn admit(d: &Draft, admission: Admission) -> Result<(), Refusal> {
     let session = d.session()?;
-    if session.is_blocked || d.view.reservation().is_some() {
+    if d.view.reservation().is_some() {
         return Err(Refusal::DispatchUnresolved);
     }
     let is_claimed = d.view.bundles.iter().any(|bundle| bundle.open_claim().is_some());

@@ -54,7 +54,7 @@ pub(super) fn fire(d: &mut Draft, turn_id: &TurnId) -> Result<Effect, Refusal> {
     let Some(watchdog) = turn.watchdog.clone().filter(|watchdog| watchdog.deadline <= now) else {
         return Err(Refusal::Stale);
     };
-    if d.session()?.is_blocked || d.view.reservation().is_some() {
+    if d.view.reservation().is_some() {
         return Err(Refusal::DispatchUnresolved);
     }
     respond::check_hand_overs(d)?;

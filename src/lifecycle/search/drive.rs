@@ -127,7 +127,6 @@ fn command(world: &World, next: &World, step: Step, bounds: &Bounds) -> Command 
         },
         Step::Ask { is_awaited } => ask(fresh_key(next), bounds.questions, is_awaited.then(|| fresh_waiter(next))),
         Step::End(state) => Command::EndSession(state),
-        Step::Block => Command::BlockSession,
         Step::Permit => Command::RecordPermission {
             id: PermissionId::new(format!("permission {}", next.tick)),
             content: "?".into(),

@@ -54,7 +54,7 @@ impl Sheet {
     fn world(&mut self, world: &World) {
         let view = &world.view;
         self.put(&view.session.as_ref().map(|session| session.state));
-        self.0.extend([u8::from(rules::is_blocked(view)), world.asked, u8::from(view.permissions.is_empty())]);
+        self.0.extend([world.asked, u8::from(view.permissions.is_empty())]);
         self.count(view.turns.len());
         for turn in &view.turns {
             self.turn(world, turn);

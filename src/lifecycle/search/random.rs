@@ -29,7 +29,7 @@ pub(super) const LARGE: Bounds = Bounds {
 pub(super) fn choose(world: &World, bounds: &Bounds, number: u16) -> Step {
     let all = steps(world, bounds);
     let (number, rest) = (usize::from(number) % 1_024, usize::from(number) / 1_024);
-    let is_rare = |step: &&Step| rest == 0 || !matches!(step, Step::End(_) | Step::Delete(..) | Step::Block);
+    let is_rare = |step: &&Step| rest == 0 || !matches!(step, Step::End(_) | Step::Delete(..));
     let open: Vec<_> = all.iter().filter(is_rare).collect();
     *open[number % open.len()]
 }

@@ -49,10 +49,6 @@ pub(super) fn reserved(view: &SessionView) -> Option<&Turn> {
     view.turns.iter().find(|turn| turn.reservation.is_some())
 }
 
-pub(super) fn is_blocked(view: &SessionView) -> bool {
-    view.session.as_ref().is_some_and(|session| session.is_blocked)
-}
-
 /// A reservation holds the bundle's claim: only the dispatch moves it.
 pub(super) fn is_held(view: &SessionView, bundle: &Bundle) -> bool {
     let source = reserved(view).and_then(|turn| turn.reservation.as_ref()?.source.as_ref());

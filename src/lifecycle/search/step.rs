@@ -36,7 +36,6 @@ pub(super) enum Step {
     Call(T, Reply),
     Report(T),
     GiveUp(T),
-    Block,
     Publish(T),
     Complete(T),
     CancelTurn(T),
@@ -78,7 +77,7 @@ pub(super) fn may_prompt(view: &SessionView, is_dispatched: bool) -> bool {
     let is_asking = view.bundles.iter().any(|b| rules::is_active(view, b) || rules::open_claim(b).is_some());
     let is_claimed = view.bundles.iter().any(|bundle| rules::open_claim(bundle).is_some());
     let is_working = rules::current(view).is_some_and(|turn| turn.end.is_none());
-    let is_free = !session.is_blocked && rules::reserved(view).is_none() && !(is_dispatched && is_claimed);
+    let is_free = rules::reserved(view).is_none() && !(is_dispatched && is_claimed);
     is_free
         && match session.state {
             Failed | Cancelled => false,
@@ -90,7 +89,7 @@ pub(super) fn may_prompt(view: &SessionView, is_dispatched: bool) -> bool {
 
 /// Whether an answer or a skip must be taken.
 pub(super) fn may_respond(view: &SessionView, bundle: &Bundle) -> bool {
-    rules::is_active(view, bundle) && rules::reserved(view).is_none() && !rules::is_blocked(view)
+    rules::is_active(view, bundle) && rules::reserved(view).is_none()
 }
 
 /// An answer to it would start a dispatch.
@@ -102,7 +101,7 @@ pub(super) fn would_dispatch(view: &SessionView, bundle: &Bundle) -> bool {
 fn prompts(world: &World, bounds: &Bounds, steps: &mut Vec<Step>) {
     let view = &world.view;
     let has_turn = rules::current(view).is_some();
-    let is_free = rules::reserved(view).is_none() && !rules::is_blocked(view);
+    let is_free = rules::reserved(view).is_none();
     let has_place = has_turn || (is_free && has_room(world, bounds));
     if world.asked < bounds.bundles && rules::is_live(view) && has_place {
         steps.push(Step::Ask { is_awaited: true });
@@ -174,15 +173,13 @@ pub(super) fn is_beside_claim(view: &SessionView, bundle: &Bundle) -> bool {
 fn turn_steps(world: &World, bounds: &Bounds, t: T, turn: &Turn, steps: &mut Vec<Step>) {
     let view = &world.view;
     let is_current = rules::current(view).is_some_and(|current| current.id == turn.id);
-    let is_stuck = rules::is_blocked(view);
     match &turn.reservation {
-        Some(reservation) if !is_stuck => {
+        Some(reservation) => {
             dispatch_steps(world, t, turn, steps);
             if reservation.is_acknowledged && turn.end.is_none() {
                 steps.push(Step::Complete(t));
             }
         }
-        Some(_) => {}
         None if turn.end.is_none() && turn.kind == TurnKind::Work => {
             steps.push(Step::Complete(t));
             if is_current {
@@ -199,7 +196,7 @@ fn turn_steps(world: &World, bounds: &Bounds, t: T, turn: &Turn, steps: &mut Vec
     if is_silent || (bounds.has_deletes && is_current) {
         steps.push(Step::Append(t));
     }
-    let is_free = rules::reserved(view).is_none() && !is_stuck;
+    let is_free = rules::reserved(view).is_none();
     let is_quiet = !view.bundles.iter().any(|bundle| rules::open_claim(bundle).is_some());
     if turn.watchdog.is_some() && is_free && is_quiet && (has_room(world, bounds) || !is_current) {
         steps.push(Step::Fire(t));
@@ -224,9 +221,6 @@ fn dispatch_steps(world: &World, t: T, turn: &Turn, steps: &mut Vec<Step>) {
         steps.extend([Step::Mark(t), Step::GiveUp(t)]);
     } else if reply.is_some() {
         steps.push(Step::Report(t));
-        if reply == Some(Reply::Rejected) {
-            steps.push(Step::Block);
-        }
     } else {
         steps.extend([Reply::Accepted, Reply::Rejected, Reply::Lost].map(|reply| Step::Call(t, reply)));
     }
@@ -295,7 +289,6 @@ impl fmt::Display for Step {
             Self::Call(t, reply) => write!(f, "the executor is called for {t}: {reply:?}"),
             Self::Report(t) => write!(f, "the executor's reply for {t} is recorded"),
             Self::GiveUp(t) => write!(f, "the reservation {t} is given up before its attempt"),
-            Self::Block => write!(f, "a rollback fails and blocks the session"),
             Self::Publish(t) => write!(f, "the bus takes the start of {t}"),
             Self::Complete(t) => write!(f, "{t} completes"),
             Self::CancelTurn(t) => write!(f, "{t} is cancelled"),

@@ -10,23 +10,21 @@ use crate::ids::{Micros, SessionId, TurnId};
 use crate::store::error::Error;
 use crate::store::schema::{
     active_rows, backend_generations as generations, clarification_waiters as waiters,
-    task_session_messages as messages, task_session_turns as turns, task_sessions as sessions,
+    task_session_messages as messages, task_session_turns as turns,
 };
 
 use super::Conn;
 
 /// Sessions in which a dead generation left something, in the order of their ids: open intents, reservations,
-/// waiters of generations that are not alive, live bundles that nobody waits for, and blocked sessions.
+/// waiters of generations that are not alive, and live bundles that nobody waits for.
 pub(in crate::store) async fn sessions_to_recover(conn: &mut Conn) -> Result<Vec<SessionId>, Error> {
     let claimed = messages::table.filter(messages::has_intent).select(messages::session_id);
     let reserved = turns::table.filter(turns::is_reserved).select(turns::session_id);
     let alive = generations::table.filter(generations::is_live).select(generations::epoch);
     let orphaned = waiters::table.filter(waiters::epoch.ne_all(alive)).select(waiters::session_id);
-    let blocked = sessions::table.filter(sessions::is_blocked).select(sessions::id);
     let mut ids: BTreeSet<String> = claimed.load(conn).await?.into_iter().collect();
     ids.extend(reserved.load::<String>(conn).await?);
     ids.extend(orphaned.load::<String>(conn).await?);
-    ids.extend(blocked.load::<String>(conn).await?);
     ids.extend(ownerless(conn).await?);
     Ok(ids.into_iter().map(SessionId::new).collect())
 }

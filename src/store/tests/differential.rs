@@ -113,7 +113,6 @@ fn command(whole: &Whole, step: Step, now: Micros) -> Option<Command> {
         35 if b > 200 => Command::EndSession(*SessionState::ALL.get(5 + usize::from(a % 3))?),
         35 => Command::Expire,
         36 => Command::Recover,
-        37 if b > 200 => Command::BlockSession,
         37 => bookkeeping(),
         38 => Command::ResolveAmbiguous { turn_id: turn()?, pending_id: bundle(), was_accepted: b > 128 },
         39 if b > 240 => Command::DeleteSession,
