@@ -6,5 +6,5 @@ mod token;
 mod viewer;
 
 pub use role::Role;
-pub use token::{TOKEN_PREFIX, hash_token, is_same_hash, new_token};
+pub use token::{TOKEN_PREFIX, hash_token, new_token};
 pub use viewer::Viewer;
