@@ -92,6 +92,7 @@ async fn run_server(flags: Flags, is_demo: bool) -> ExitCode {
     let server = match serve::start(options).await {
         Ok(server) => server,
         Err(error @ serve::Error::Recovery(_)) => return fail(&error, RECOVERY_REFUSED),
+        Err(error @ serve::Error::Demo(demo::Error::OtherData)) => return fail(&error, BAD_SETTINGS),
         Err(error) => return fail(&error, FAULT),
     };
     println!("answerable listens on http://{}/", server.address);

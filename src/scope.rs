@@ -19,4 +19,12 @@ impl Scope {
             Self::Workspaces(ids) => ids.contains(workspace),
         }
     }
+
+    /// Whether the other one shows nothing that this one does not.
+    pub fn covers(&self, other: &Self) -> bool {
+        match other {
+            Self::All => self == &Self::All,
+            Self::Workspaces(ids) => ids.iter().all(|id| self.allows(id)),
+        }
+    }
 }

@@ -190,6 +190,7 @@ pub struct Running {
     pub recovery: crate::lifecycle::Recovery,
     options: Options,
     store: Store,
+    relay: Relay,
     tasks: Tasks,
     closing: CancellationToken,
     served: JoinHandle<std::io::Result<()>>,
@@ -220,7 +221,7 @@ pub async fn start(options: Options) -> Result<Running, Error> {
         limits: options.limits,
     });
     let recovery = authority.recover().await?;
-    tasks.spawn("relay", relay.run(tasks.stop()));
+    tasks.spawn("relay", relay.clone().run(tasks.stop()));
     let closing = options.mcp.closing.clone();
     let is_open = store.token_count().await? == 0;
     let listener = listen(options.listen, is_open).await?;
@@ -230,7 +231,7 @@ pub async fn start(options: Options) -> Result<Running, Error> {
     if let Some(demo) = &demo {
         demo.start(&authority, address).await?;
     }
-    Ok(Running { address, authority, recovery, options, store, tasks, closing, served, demo })
+    Ok(Running { address, authority, recovery, options, store, relay, tasks, closing, served, demo })
 }
 
 fn executors(options: &Options, demo: Option<&Demo>) -> Executors {
@@ -276,7 +277,7 @@ async fn serve(listener: TcpListener, router: Router, closing: CancellationToken
 
 impl Running {
     /// Ends the server in order: waits end as pending, requests under way are finished within the bound, sockets
-    /// close, the store is closed.
+    /// close, the last events go to the bus, the store is closed.
     ///
     /// # Errors
     /// The store could not be closed in order; what was acknowledged is durable all the same.
@@ -291,6 +292,12 @@ impl Running {
         }
         if let Err(unfinished) = self.tasks.shutdown(self.options.shutdown).await {
             tracing::warn!(%unfinished, "the shutdown left tasks behind");
+        }
+        // What those tasks wrote last is announced; what the bus does not take now, the next start replays.
+        match tokio::time::timeout(self.options.shutdown, self.relay.drain()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "events wait in the outbox"),
+            Err(_elapsed) => tracing::warn!("events wait in the outbox: the bus did not take them in time"),
         }
         Ok(self.store.close().await?)
     }

@@ -2,7 +2,7 @@
 
 use crate::access::{Role, Viewer, new_token};
 use crate::ids::{EventId, Micros, SessionId, TaskId, TokenId, WorkspaceId};
-use crate::lifecycle::Refusal;
+use crate::lifecycle::{FieldCode, FieldError, Refusal};
 use crate::scope::Scope;
 use crate::store::{TaskPatch, TaskRow, TokenRow, Workspace};
 
@@ -91,20 +91,24 @@ impl Authority {
     /// Makes a token; its text is shown this once.
     ///
     /// # Errors
-    /// The session or a workspace is not the caller's.
+    /// The session or a workspace is not the caller's; an agent without a session.
     pub async fn create_token(&self, viewer: &Viewer, new: NewToken) -> Result<(TokenId, String), Error> {
         allow(viewer.may_operate())?;
-        if let Some(session) = &new.session_id {
-            self.own_session(viewer, session).await?;
+        // Who is bound makes nothing that is not.
+        let session_id = new.session_id.or_else(|| viewer.session.clone());
+        match &session_id {
+            Some(session) => drop(self.own_session(viewer, session).await?),
+            None if new.role == Role::Agent => return Err(no_session()),
+            None => {}
         }
-        let is_own = |id: &WorkspaceId| viewer.may_read(id);
-        if new.workspaces.as_ref().is_some_and(|ids| !ids.iter().all(is_own)) {
+        let reach = new.workspaces.map_or_else(|| viewer.scope.clone(), Scope::Workspaces);
+        if !viewer.scope.covers(&reach) {
             return Err(Refusal::NotFound.into());
         }
-        let workspaces = new.workspaces.or_else(|| match &viewer.scope {
+        let workspaces = match reach {
             Scope::All => None,
-            Scope::Workspaces(own) => Some(own.clone()),
-        });
+            Scope::Workspaces(ids) => Some(ids),
+        };
         let (text, hash) = new_token();
         let now = self.0.parts.clock.now();
         let id = TokenId::from(self.0.parts.ids.fresh());
@@ -115,7 +119,7 @@ impl Authority {
                 hash,
                 role: new.role.as_str().into(),
                 workspaces,
-                session_id: new.session_id,
+                session_id,
                 name: new.name,
                 created_at: now,
                 expires_at: lifetime.map(|us| Micros(now.0.saturating_add(us))),
@@ -128,9 +132,10 @@ impl Authority {
     /// Ends a token at once.
     ///
     /// # Errors
-    /// Not found.
+    /// Not found, or it reaches beyond what the caller does.
     pub async fn revoke_token(&self, viewer: &Viewer, id: &TokenId) -> Result<(), Error> {
         allow(viewer.may_operate())?;
+        self.own_token(viewer, id).await?;
         let is_there = self.store().token_revoke(id, self.0.parts.clock.now()).await?;
         if is_there { Ok(()) } else { Err(Refusal::NotFound.into()) }
     }
@@ -161,4 +166,16 @@ impl Authority {
         self.store().workspace_insert(workspace).await?;
         Ok(id)
     }
+}
+
+/// An agent is bound to one session, or may nothing.
+fn no_session() -> Error {
+    let message = "an agent's token needs the session that it is for".into();
+    Refusal::Invalid(vec![FieldError {
+        path: "sessionId".into(),
+        code: FieldCode::Required,
+        limit: None,
+        message,
+    }])
+    .into()
 }

@@ -2,7 +2,7 @@
 //! May import: store, access, lifecycle, ids.
 
 use crate::access::{Role, Viewer, hash_token};
-use crate::ids::{MessageId, PendingId, PrincipalId, SessionId, TaskId, TurnId, WorkspaceId};
+use crate::ids::{MessageId, PendingId, PrincipalId, SessionId, TaskId, TokenId, TurnId, WorkspaceId};
 use crate::lifecycle::Refusal;
 use crate::scope::Scope;
 
@@ -33,7 +33,7 @@ impl Authority {
 
     pub(super) async fn own_task(&self, viewer: &Viewer, id: &TaskId) -> Result<WorkspaceId, Error> {
         let task = self.store().task(id).await?.ok_or(Refusal::NotFound)?;
-        let is_own = viewer.session.is_none() && viewer.may_read(&task.workspace_id);
+        let is_own = viewer.may_read_tasks(&task.workspace_id);
         if is_own { Ok(task.workspace_id) } else { Err(Refusal::NotFound.into()) }
     }
 
@@ -41,6 +41,18 @@ impl Authority {
         let rows = self.store().sessions(std::slice::from_ref(id)).await?;
         let session = rows.into_iter().next().ok_or(Refusal::NotFound)?.session;
         own(viewer, &session.workspace_id, session.id)
+    }
+
+    /// A token bound to a session is as near as that; another one is the viewer's where it reaches nothing beyond what
+    /// the viewer does.
+    pub(super) async fn own_token(&self, viewer: &Viewer, id: &TokenId) -> Result<(), Error> {
+        let token = self.store().token(id).await?.ok_or(Refusal::NotFound)?;
+        if let Some(session) = &token.session_id {
+            return self.own_session(viewer, session).await.map(drop);
+        }
+        let reach = token.workspaces.map_or(Scope::All, Scope::Workspaces);
+        let is_own = viewer.session.is_none() && viewer.scope.covers(&reach);
+        if is_own { Ok(()) } else { Err(Refusal::NotFound.into()) }
     }
 
     pub(super) async fn session_of_bundle(&self, viewer: &Viewer, id: &PendingId) -> Result<SessionId, Error> {
@@ -60,8 +72,7 @@ impl Authority {
 }
 
 fn own(viewer: &Viewer, workspace: &WorkspaceId, session: SessionId) -> Result<SessionId, Error> {
-    let is_own = viewer.may_read(workspace) && viewer.session.as_ref().is_none_or(|bound| bound == &session);
-    if is_own { Ok(session) } else { Err(Refusal::NotFound.into()) }
+    if viewer.may_read_session(workspace, &session) { Ok(session) } else { Err(Refusal::NotFound.into()) }
 }
 
 /// Lets a role through, or not; what it names plays no part.

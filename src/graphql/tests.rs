@@ -148,3 +148,28 @@ fn an_operation_is_found_by_its_name_or_refused() {
     assert_eq!(prepared("{ a }", Some("")), Ok(Kind::Query));
     assert!(prepared("query ($id: ID!) { a(id: $id) }", None).unwrap_err().contains("$id"));
 }
+
+/// Where two members of a union have a field of one name, it has one type: else a document cannot select both without
+/// an alias.
+#[tokio::test]
+async fn one_document_can_select_every_member_of_a_union_without_an_alias() {
+    let query = "{ __schema { types { name kind possibleTypes { name } fields { name type { ...T } } } } }
+        fragment T on __Type { kind name ofType { kind name ofType { kind name ofType { kind name } } } }";
+    let schema = Schema::build(Query, Mutation::default(), Subscription).finish();
+    let data = schema.execute(Request::new(query)).await.data.into_json().unwrap();
+    let types = data["__schema"]["types"].as_array().unwrap();
+    let mut found = Vec::new();
+    for union in types.iter().filter(|kind| kind["kind"] == "UNION") {
+        let mut seen = std::collections::BTreeMap::new();
+        for member in union["possibleTypes"].as_array().unwrap() {
+            let own = types.iter().find(|kind| kind["name"] == member["name"]).unwrap();
+            for field in own["fields"].as_array().unwrap() {
+                let first = seen.entry(field["name"].to_string()).or_insert_with(|| field["type"].clone());
+                if *first != field["type"] {
+                    found.push(format!("{}: {}.{}", union["name"], own["name"], field["name"]));
+                }
+            }
+        }
+    }
+    assert!(found.is_empty(), "{found:#?}");
+}

@@ -1,6 +1,7 @@
 //! The relay: takes committed events to the bus in order, and marks them accepted. Level-triggered: a hint carries
 //! nothing, the log is read again each time. May import: store, bus, lifecycle, ids, ports.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,6 +50,12 @@ struct Inner {
 /// The one relay of a server.
 #[derive(Clone)]
 pub struct Relay(Arc<Inner>);
+
+impl fmt::Debug for Relay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Relay").field("pace", &self.0.pace).finish_non_exhaustive()
+    }
+}
 
 impl Relay {
     /// A relay from this store to this bus.

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use crate::ids::{
-    ClaimId, Epoch, MessageId, Micros, Ordinal, PendingId, Position, SessionId, StoreId, TaskId, TurnId,
+    ClaimId, Epoch, MessageId, Micros, Ordinal, PendingId, Position, SessionId, StoreId, TaskId, TokenId, TurnId,
     WorkspaceId,
 };
 use crate::lifecycle::{ClaimFate, OutboxRow};
@@ -101,6 +101,15 @@ impl Store {
     pub async fn token_by_hash(&self, hash: &[u8; 32]) -> Result<Option<TokenRow>, Error> {
         let hash = *hash;
         run!(self.read(tokens::by_hash, &hash))
+    }
+
+    /// The token of that id, whether it still stands or not.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn token(&self, id: &TokenId) -> Result<Option<TokenRow>, Error> {
+        let id = id.clone();
+        run!(self.read(tokens::by_id, &id))
     }
 
     /// How many tokens there are, revoked ones too.

@@ -3,6 +3,9 @@
 
 use std::process::{Command, Output};
 
+use answerable::ids::{Micros, WorkspaceId};
+use answerable::store::{Store, StoreOptions, Workspace};
+
 fn serve(flags: &[&str], environment: &[(&str, &str)], file: &str) -> Output {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("settings.toml");
@@ -51,4 +54,26 @@ fn help_names_every_limit_with_its_default() {
         let (own, _) = rest.split_once("[env:").unwrap();
         assert!(own.replace('_', "").contains(&format!("[default: {default}]")), "{flag}: {own}");
     }
+}
+
+/// A store that is somebody's own is bad usage, and is left as it is.
+#[test]
+fn a_demo_on_a_store_with_other_data_ends_with_code_2() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = format!("sqlite:{}", folder.path().join("own.db").display());
+    let run = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_answerable"));
+        command.current_dir(folder.path()).env_clear().args(args).args(["--database", &database]).output().unwrap()
+    };
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let store = Store::open(&StoreOptions::new(folder.path().join("own.db"))).await.unwrap();
+        let workspace = Workspace { id: WorkspaceId::new("w"), name: "mine".into(), created_at: Micros(1) };
+        store.workspace_insert(workspace).await.unwrap();
+        store.close().await.unwrap();
+    });
+    let output = run(&["serve", "--demo", "--listen", "127.0.0.1:0"]);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("this one holds other data"), "{told}");
 }

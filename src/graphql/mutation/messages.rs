@@ -43,8 +43,8 @@ impl MessagePayload {
         self.id.as_str().into()
     }
 
-    /// The message; null: it was deleted meanwhile.
-    async fn message(&self, ctx: &Context<'_>) -> Option<Result<Message>> {
+    /// The message itself; null: it was deleted meanwhile. `message` is what refusals say in words.
+    async fn transcript_message(&self, ctx: &Context<'_>) -> Option<Result<Message>> {
         let found = async { authority(ctx)?.read_message(viewer(ctx)?, &self.id).await.map_err(fault) };
         Some(found.await.transpose()?.map(Message))
     }

@@ -43,7 +43,7 @@ pub struct FieldError {
 #[derive(SimpleObject)]
 pub struct Refused {
     /// Why.
-    reason: RefusalReason,
+    refusal: RefusalReason,
     /// The same request can succeed later.
     retryable: bool,
     /// The same in words.
@@ -93,7 +93,7 @@ impl From<Refusal> for Member {
         // The words of a malformed record name rows; they are for `inspect`.
         let message =
             if reason == RefusalReason::Malformed { "a stored record cannot be read".into() } else { message };
-        Self::Refused(Refused { reason, retryable: reason == RefusalReason::DispatchUnresolved, message })
+        Self::Refused(Refused { refusal: reason, retryable: reason == RefusalReason::DispatchUnresolved, message })
     }
 }
 

@@ -38,6 +38,13 @@ pub(in crate::store) async fn by_hash(conn: &mut Conn, hash: &[u8; 32]) -> Resul
     if token.session_id.is_some() && is_dead { Ok(None) } else { token.read().map(Some) }
 }
 
+/// The token of that id, whether it still stands or not.
+pub(in crate::store) async fn by_id(conn: &mut Conn, id: &TokenId) -> Result<Option<TokenRow>, Error> {
+    let row: Option<TokenRecord> =
+        tokens::table.find(id.as_str()).select(TokenRecord::as_select()).first(conn).await.optional()?;
+    row.map(TokenRecord::read).transpose()
+}
+
 /// How many tokens there are that are bound to no session, revoked ones too. One bound to a session is its agent's
 /// and says nothing about who else may come in.
 pub(in crate::store) async fn count(conn: &mut Conn) -> Result<i64, Error> {

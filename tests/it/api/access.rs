@@ -1,55 +1,17 @@
-//! Who may do and see what. What is not yours answers exactly as what is absent.
+//! Who sees what. `foreign` holds what every id of the schema has to obey.
 //! May import: the crate, the app, its siblings.
 
 use answerable::access::Role;
 use reqwest::StatusCode;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::scene::*;
-use crate::app::{App, Caller};
-
-/// Every mutation over ids, with the id's place left open.
-const BY_ID: [(&str, &str); 16] = [
-    ("respond", "respond(input: { pendingId: $pending, clientKey: \"k\", answers: [] })"),
-    ("skip", "skip(input: { pendingId: $pending, clientKey: \"k\" })"),
-    ("sendPrompt", "sendPrompt(input: { sessionId: $session, text: \"x\", clientKey: \"k\" })"),
-    ("updateTask", "updateTask(input: { taskId: $task, title: \"x\" })"),
-    ("deleteTask", "deleteTask(taskId: $task)"),
-    ("createSession", "createSession(input: { taskId: $task })"),
-    ("setSessionState", "setSessionState(sessionId: $session, state: FAILED)"),
-    ("deleteSession", "deleteSession(sessionId: $session)"),
-    ("startTurn", "startTurn(input: { sessionId: $session })"),
-    ("completeTurn", "completeTurn(sessionId: $session, turnId: $turn)"),
-    ("cancelTurn", "cancelTurn(input: { sessionId: $session, expectedTurnId: $turn })"),
-    ("askClarification", "askClarification(input: { sessionId: $session, questions: [{ prompt: \"?\" }] })"),
-    ("awaitClarification", "awaitClarification(pendingId: $pending, waitSeconds: 0)"),
-    ("cancelClarification", "cancelClarification(pendingId: $pending)"),
-    ("appendMessage", "appendMessage(input: { sessionId: $session, content: \"x\" })"),
-    ("deleteMessage", "deleteMessage(messageId: $message)"),
-];
-
-/// A mutation with the ids written into it.
-fn mutation(template: &str, ids: &Value) -> String {
-    let mut text = format!("mutation {{ {template} {{ __typename }} }}");
-    for (name, id) in ids.as_object().unwrap() {
-        text = text.replace(&format!("${name}"), &id.to_string());
-    }
-    text
-}
-
-fn ids(scene: &Scene, pending: &str, message: &str) -> Value {
-    json!({ "task": scene.task, "session": scene.session, "turn": scene.turn, "pending": pending, "message": message })
-}
-
-async fn body(caller: &Caller, query: &str) -> String {
-    caller.post(&json!({ "query": query })).send().await.unwrap().text().await.unwrap()
-}
+use crate::app::App;
 
 struct World {
     app: App,
     scene: Scene,
     pending: String,
-    ids: Value,
 }
 
 async fn world() -> World {
@@ -57,74 +19,7 @@ async fn world() -> World {
     let local = app.local();
     let scene = scene(&local, None).await;
     let pending = ask(&local, &scene.session, questions()).await;
-    let query = "query($id: ID!) { clarification(pendingId: $id) { questions { messageId } } }";
-    let message = local.ask_for(query, json!({ "id": pending })).await["questions"][0]["messageId"].clone();
-    let ids = ids(&scene, &pending, message.as_str().unwrap());
-    World { app, scene, pending, ids }
-}
-
-#[tokio::test]
-async fn what_belongs_to_another_workspace_answers_as_what_is_absent_byte_for_byte() {
-    let World { app, ids, .. } = world().await;
-    let absent = ids.as_object().unwrap().keys().map(|name| (name.clone(), json!("nothing"))).collect();
-    let absent = Value::Object(absent);
-    let foreign = app.caller(Role::Operator, Some(&["elsewhere"]), None).await;
-    for (name, template) in BY_ID {
-        let theirs = body(&foreign, &mutation(template, &ids)).await;
-        assert_eq!(theirs, body(&foreign, &mutation(template, &absent)).await, "{name}");
-        assert!(theirs.contains("NotFound"), "{name}: {theirs}");
-    }
-    let reads = [
-        "task(id: $task) { title }",
-        "session(id: $session) { state }",
-        "taskSessions(taskId: $task) { id }",
-        "clarification(pendingId: $pending) { state }",
-        "a: node(id: $task) { id }",
-        "b: node(id: $session) { id }",
-        "c: node(id: $turn) { id }",
-        "d: node(id: $message) { id }",
-        "e: node(id: $pending) { id }",
-        "tasks(first: 10) { edges { cursor } }",
-        "pendingClarifications(first: 10) { edges { cursor } }",
-    ];
-    for read in reads {
-        let query =
-            |ids: &Value| mutation(read, ids).replace("mutation", "query").replace("} { __typename }", "}");
-        let theirs = body(&foreign, &query(&ids)).await;
-        assert_eq!(theirs, body(&foreign, &query(&absent)).await, "{read}");
-        assert!(!theirs.contains("errors"), "{read}: {theirs}");
-    }
-    let operator = app.caller(Role::Operator, None, None).await;
-    assert_eq!(clarification(&operator, ids["pending"].as_str().unwrap()).await["state"], "ACTIVE_DETACHED");
-    app.finish().await;
-}
-
-#[tokio::test]
-async fn a_role_that_may_not_is_told_so_whatever_it_names() {
-    let World { app, ids, scene, .. } = world().await;
-    let person = app.caller(Role::Person, None, None).await;
-    let runtime = app.caller(Role::Runtime, None, None).await;
-    let agent = app.caller(Role::Agent, None, Some(&scene.session)).await;
-    let persons = ["respond", "skip", "sendPrompt", "cancelTurn"];
-    let agents = ["askClarification", "awaitClarification"];
-    for (name, template) in BY_ID {
-        let query = mutation(template, &ids);
-        if !persons.contains(&name) {
-            assert_eq!(person.code(&query, json!({})).await, "FORBIDDEN", "person {name}");
-        }
-        if !agents.contains(&name) {
-            assert_eq!(agent.code(&query, json!({})).await, "FORBIDDEN", "agent {name}");
-        }
-        if ["respond", "skip"].contains(&name) {
-            assert_eq!(runtime.code(&query, json!({})).await, "FORBIDDEN", "runtime {name}");
-        }
-    }
-    let token = "mutation { createToken(input: { role: OPERATOR, name: \"x\" }) { __typename } }";
-    for caller in [&person, &runtime, &agent] {
-        assert_eq!(caller.code(token, json!({})).await, "FORBIDDEN");
-        assert_eq!(caller.code("{ ambiguousDispatches(first: 1) { id } }", json!({})).await, "FORBIDDEN");
-    }
-    app.finish().await;
+    World { app, scene, pending }
 }
 
 #[tokio::test]

@@ -1,7 +1,10 @@
 //! The GraphQL contract through real sockets. May import: the crate, and the app.
 
 mod access;
+mod calls;
+mod cost;
 mod documents;
+mod foreign;
 mod http;
 mod lists;
 mod race;

@@ -164,8 +164,8 @@ async fn a_key_is_replayed_with_its_body_and_refused_with_another() {
     let id = ask(&local, &scene.session, questions()).await;
     assert_eq!(skip(&local, &id, "k", "a").await["replayed"], false);
     assert_eq!(skip(&local, &id, "k", "a").await["replayed"], true);
-    assert_eq!(skip(&local, &id, "k", "b").await["reason"], "KEY_REUSED");
-    assert_eq!(respond(&local, &id, "k", answers()).await["reason"], "KEY_REUSED");
+    assert_eq!(skip(&local, &id, "k", "b").await["refusal"], "KEY_REUSED");
+    assert_eq!(respond(&local, &id, "k", answers()).await["refusal"], "KEY_REUSED");
     assert_eq!(skip(&local, &id, "other", "a").await["reason"], "TERMINAL");
     app.finish().await;
 }
@@ -229,7 +229,7 @@ async fn asking_again_is_the_same_bundle_and_learns_its_recorded_outcome() {
     let again = local.ask_for(ASK, ask("k", "one?")).await;
     assert_eq!((&first["isNew"], &again["isNew"]), (&json!(true), &json!(false)));
     assert_eq!(first["pendingId"], again["pendingId"]);
-    assert_eq!(local.ask_for(ASK, ask("k", "two?")).await["reason"], "KEY_REUSED");
+    assert_eq!(local.ask_for(ASK, ask("k", "two?")).await["refusal"], "KEY_REUSED");
     skip(&local, first["pendingId"].as_str().unwrap(), "s", "no").await;
     let learned = local.ask_for(ASK, ask("k", "one?")).await;
     assert_eq!((learned["status"].as_str(), learned["rejectReason"].as_str()), (Some("REJECTED"), Some("no")));

@@ -49,7 +49,7 @@ async fn a_session_is_made_with_a_known_executor_moved_and_deleted() {
     let ended = local.ask_for(SET_STATE, json!({ "id": scene.session, "state": "CANCELLED" })).await;
     assert_eq!(ended["session"]["state"], "CANCELLED");
     let prompt = json!({ "input": { "sessionId": scene.session, "text": "again", "clientKey": "k" } });
-    assert_eq!(local.ask_for(SEND_PROMPT, prompt).await["reason"], "STATE_NOT_ALLOWED");
+    assert_eq!(local.ask_for(SEND_PROMPT, prompt).await["refusal"], "STATE_NOT_ALLOWED");
     let delete = "mutation($id: ID!) { deleteSession(sessionId: $id) { __typename } }";
     let deleted = local.ask_for(delete, json!({ "id": scene.session })).await;
     assert_eq!(deleted["__typename"], "DeleteSessionPayload");
@@ -66,10 +66,10 @@ async fn a_prompt_supersedes_what_was_asked_and_is_idempotent_by_its_key() {
         json!({ "input": { "sessionId": scene.session,
         "text": text, "clientKey": key, "expectedTurnId": expected } })
     };
-    assert_eq!(local.ask_for(SEND_PROMPT, prompt("busy?", None, "a")).await["reason"], "TURN_IN_PROGRESS");
+    assert_eq!(local.ask_for(SEND_PROMPT, prompt("busy?", None, "a")).await["refusal"], "TURN_IN_PROGRESS");
     let pending = ask(&local, &scene.session, questions()).await;
     let wrong = local.ask_for(SEND_PROMPT, prompt("go", Some("another"), "b")).await;
-    assert_eq!(wrong["reason"], "EXPECTED_TURN_CHANGED");
+    assert_eq!(wrong["refusal"], "EXPECTED_TURN_CHANGED");
     let sent = local.ask_for(SEND_PROMPT, prompt("go", Some(scene.turn.as_str()), "c")).await;
     assert_eq!(
         (sent["__typename"].as_str(), &sent["replayed"]),
@@ -78,7 +78,7 @@ async fn a_prompt_supersedes_what_was_asked_and_is_idempotent_by_its_key() {
     );
     let again = local.ask_for(SEND_PROMPT, prompt("go", Some(scene.turn.as_str()), "c")).await;
     assert_eq!((&again["turnId"], &again["replayed"]), (&sent["turnId"], &json!(true)));
-    assert_eq!(local.ask_for(SEND_PROMPT, prompt("other", None, "c")).await["reason"], "KEY_REUSED");
+    assert_eq!(local.ask_for(SEND_PROMPT, prompt("other", None, "c")).await["refusal"], "KEY_REUSED");
     assert_eq!(app.executor.seen().len(), 1);
     assert_eq!(clarification(&local, &pending).await["state"], "SUPERSEDED_HISTORY");
     let empty = local.ask_for(SEND_PROMPT, prompt(" ", None, "d")).await;
@@ -120,9 +120,9 @@ async fn a_turn_is_cancelled_only_if_it_is_the_expected_one_and_a_ready_event_en
     let local = app.local();
     let scene = scene(&local, None).await;
     let cancel = "mutation($input: CancelTurnInput!) { cancelTurn(input: $input) { __typename
-        ... on CancelTurnPayload { turnId } ... on Refused { reason } } }";
+        ... on CancelTurnPayload { turnId } ... on Refused { refusal } } }";
     let input = |turn: Option<&str>| json!({ "input": { "sessionId": scene.session, "expectedTurnId": turn } });
-    assert_eq!(local.ask_for(cancel, input(None)).await["reason"], "EXPECTED_TURN_CHANGED");
+    assert_eq!(local.ask_for(cancel, input(None)).await["refusal"], "EXPECTED_TURN_CHANGED");
     assert_eq!(local.ask_for(cancel, input(Some(&scene.turn))).await["turnId"], scene.turn.as_str());
     let next = start_turn(&local, &scene.session).await;
     let generation = local
@@ -149,8 +149,8 @@ async fn only_a_live_bundle_is_withdrawn_and_detaching_twice_flips_nothing_twice
     let scene = scene(&local, None).await;
     let id = ask(&local, &scene.session, questions()).await;
     let cancel = "mutation($id: ID!) { cancelClarification(pendingId: $id) { __typename
-        ... on CancelClarificationPayload { clarification { outcome } } ... on Refused { reason } } }";
-    assert_eq!(local.ask_for(cancel, json!({ "id": id })).await["reason"], "NOT_LIVE");
+        ... on CancelClarificationPayload { clarification { outcome } } ... on Refused { refusal } } }";
+    assert_eq!(local.ask_for(cancel, json!({ "id": id })).await["refusal"], "NOT_LIVE");
     let detach = "mutation($id: ID!) { detachClarifications(sessionId: $id) { ... on DetachClarificationsPayload { detached } } }";
     let waiting = wait(&local, &id).await;
     assert_eq!(local.ask_for(detach, json!({ "id": scene.session })).await["detached"], 3);
@@ -177,15 +177,15 @@ async fn messages_are_changed_and_deleted_and_a_question_is_not_rewritten() {
         .await["questions"][0]["messageId"]
         .clone();
     let append = "mutation($input: AppendMessageInput!) { appendMessage(input: $input) { __typename
-        ... on MessagePayload { messageId message { metadata } } } }";
+        ... on MessagePayload { messageId transcriptMessage { metadata } } } }";
     let input = json!({ "input": { "sessionId": scene.session, "content": "x",
         "metadata": { "mine": 1, "prompt_dispatch_prompt": "hidden" } } });
     let made = local.ask_for(append, input).await;
-    assert_eq!(made["message"]["metadata"], json!({ "mine": 1 }), "private fields never appear");
+    assert_eq!(made["transcriptMessage"]["metadata"], json!({ "mine": 1 }), "private fields never appear");
     let update = "mutation($id: ID!) { updateMessage(messageId: $id, content: \"y\") { __typename
-        ... on MessagePayload { message { content } } } }";
+        ... on MessagePayload { transcriptMessage { content } } } }";
     let updated = local.ask_for(update, json!({ "id": made["messageId"] })).await;
-    assert_eq!(updated["message"]["content"], "y");
+    assert_eq!(updated["transcriptMessage"]["content"], "y");
     assert_ne!(local.ask_for(update, json!({ "id": question })).await["__typename"], "MessagePayload");
     let delete = "mutation($id: ID!) { deleteMessage(messageId: $id) { __typename } }";
     for (id, name) in [

@@ -9,10 +9,10 @@ pub const CREATE_TASK: &str = "mutation($input: CreateTaskInput!) { createTask(i
 pub const CREATE_SESSION: &str = "mutation($input: CreateSessionInput!) { createSession(input: $input) { __typename
   ... on SessionPayload { sessionId session { state isPrimary } } ... on InvalidInput { errors { path code } } } }";
 pub const START_TURN: &str = "mutation($input: StartTurnInput!) { startTurn(input: $input) { __typename
-  ... on StartTurnPayload { turnId turn { kind end } } ... on Refused { reason retryable } } }";
+  ... on StartTurnPayload { turnId turn { kind end } } ... on Refused { refusal retryable } } }";
 pub const ASK: &str = "mutation($input: AskClarificationInput!) { askClarification(input: $input) { __typename
   ... on ClarificationOutcome { pendingId status isNew rejectReason answers { questionId selected text } }
-  ... on InvalidInput { errors { path code limit } } ... on Refused { reason } } }";
+  ... on InvalidInput { errors { path code limit } } ... on Refused { refusal } } }";
 pub const AWAIT: &str =
     "mutation($id: ID!, $s: Int!) { awaitClarification(pendingId: $id, waitSeconds: $s) { __typename
   ... on ClarificationOutcome { status rejectReason answers { questionId selected text } } } }";
@@ -21,21 +21,21 @@ pub const RESPOND: &str = "mutation($input: RespondInput!) { respond(input: $inp
   ... on ResponseConflict { reason winner { respondedBy status } clarification { state } }
   ... on DeliveryFailed { retryable code clarification { state } }
   ... on InvalidResponse { errors { path code limit } }
-  ... on Refused { reason } ... on NotFound { message } } }";
+  ... on Refused { refusal } ... on NotFound { message } } }";
 pub const SKIP: &str = "mutation($input: SkipInput!) { skip(input: $input) { __typename
   ... on ResponseAccepted { replayed clarification { state outcome response { status rejectReason } } }
   ... on ResponseConflict { reason } ... on InvalidResponse { errors { path code limit } }
-  ... on Refused { reason } ... on NotFound { message } } }";
+  ... on Refused { refusal } ... on NotFound { message } } }";
 pub const SEND_PROMPT: &str = "mutation($input: SendPromptInput!) { sendPrompt(input: $input) { __typename
   ... on PromptAccepted { turnId replayed } ... on PromptFailed { retryable code }
-  ... on InvalidInput { errors { path code } } ... on Refused { reason } } }";
+  ... on InvalidInput { errors { path code } } ... on Refused { refusal } } }";
 pub const CLARIFICATION: &str =
     "query($id: ID!) { clarification(pendingId: $id) { state outcome canRespond canSkip
   agentDisconnected response { respondedBy status } supersededBy { id } session { id state }
   questions { id status secret answer { selected customText isMasked } } } }";
 pub const SET_STATE: &str =
     "mutation($id: ID!, $state: SessionState!) { setSessionState(sessionId: $id, state: $state) {
-  __typename ... on SessionPayload { session { state } } ... on Refused { reason } } }";
+  __typename ... on SessionPayload { session { state } } ... on Refused { refusal } } }";
 
 /// A session that runs a turn, made by whoever runs it.
 #[derive(Clone, Debug)]
