@@ -35,6 +35,22 @@ enum Command {
         #[arg(long, default_value = config::DATABASE, env = "ANSWERABLE_DATABASE")]
         database: String,
     },
+    /// Looks for what must not be in a database, beside a running server or without one; exit code 1 if it finds any.
+    Check {
+        /// The database, `sqlite:FILE`.
+        #[arg(long, default_value = config::DATABASE, env = "ANSWERABLE_DATABASE")]
+        database: String,
+        /// One JSON document, with what was looked for and what no database can show.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Lists open claims, reservations, dispatches of unknown outcome and rows that cannot be read, and what becomes of
+    /// them.
+    Inspect {
+        /// The database, `sqlite:FILE`.
+        #[arg(long, default_value = config::DATABASE, env = "ANSWERABLE_DATABASE")]
+        database: String,
+    },
     /// Prints the GraphQL schema.
     Schema,
     /// Makes and takes back access tokens, while no server runs on the database.
@@ -62,6 +78,8 @@ async fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Serve { flags, demo } => run_server(*flags, demo).await,
         Command::Migrate { database } => end(cli::migrate(&database).await),
+        Command::Check { database, json } => end(cli::check(&database, json).await),
+        Command::Inspect { database } => end(cli::inspect(&database).await),
         Command::Schema => {
             print!("{}", graphql::sdl());
             ExitCode::SUCCESS

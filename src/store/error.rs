@@ -45,6 +45,9 @@ pub enum Error {
         /// The newest version of this program.
         known: String,
     },
+    /// An older program made this schema, and it may only be read now.
+    #[error("the database has an older schema; bring it up to date with `answerable migrate`")]
+    OlderSchema,
     /// What is stored cannot be read.
     #[error("the database is damaged: {0}")]
     Corrupt(String),

@@ -4,6 +4,7 @@
 //! itself and brings how a session is serialized, how a commit is made, and its migrations. SQLite is one; the
 //! seat of PostgreSQL is an arm of `Engine`. May import: ids, scope, lifecycle.
 
+mod check;
 mod error;
 mod job;
 mod meter;
@@ -23,6 +24,7 @@ use std::time::Duration;
 use crate::ids::{Epoch, SessionId};
 use crate::lifecycle::{Decision, Focus, Refusal, SessionView};
 
+pub use check::{NOT_SHOWN, Violation, shown};
 pub use error::Error;
 pub use options::StoreOptions;
 pub use rows::{
@@ -69,6 +71,16 @@ impl Store {
     /// [`Error::Held`]: another process has it; [`Error::Foreign`], [`Error::NewerSchema`]: not for this program.
     pub async fn open(options: &StoreOptions) -> Result<Self, Error> {
         let engine = sqlite::Sqlite::open(options).await?;
+        Ok(Self { engine: Engine::Sqlite(Arc::new(engine)), deadline: None })
+    }
+
+    /// Opens the file to read it only, beside a server that runs on it or without one: takes no lock, migrates and
+    /// writes nothing. Every write answers [`Error::Closed`].
+    ///
+    /// # Errors
+    /// [`Error::Foreign`], [`Error::NewerSchema`], [`Error::OlderSchema`]: not for this program as it is.
+    pub async fn open_to_read(options: &StoreOptions) -> Result<Self, Error> {
+        let engine = sqlite::Sqlite::open_to_read(options).await?;
         Ok(Self { engine: Engine::Sqlite(Arc::new(engine)), deadline: None })
     }
 

@@ -12,7 +12,7 @@ use crate::scope::Scope;
 
 use super::{
     BundleRow, Engine, Error, MessageRowOut, Page, PendingFilter, SessionRow, Store, TaskFilter, TaskKey,
-    TaskListRow, TaskRow, TokenRow, TurnRow, Workspace, run,
+    TaskListRow, TaskRow, TokenRow, TurnRow, Violation, Workspace, run,
 };
 
 impl Store {
@@ -293,12 +293,28 @@ impl Store {
         run!(self.read(transcript::messages_page, &session, &page))
     }
 
+    /// Question rows that are inert because they cannot be read, with their sessions.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn inert_questions(&self, limit: i64) -> Result<Vec<(SessionId, MessageId)>, Error> {
+        run!(self.read(recovery::inert_questions, limit))
+    }
+
     /// How many question rows are inert because they cannot be read.
     ///
     /// # Errors
     /// The world broke.
     pub async fn inert_rows(&self) -> Result<i64, Error> {
         run!(self.read(recovery::inert_rows))
+    }
+
+    /// Everything in the database that breaks an invariant, in one snapshot; reads all of it.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn check(&self) -> Result<Vec<Violation>, Error> {
+        run!(self.read(check::violations))
     }
 
     /// What the database says of its own pages: nothing, if it is whole. Reads all of it.

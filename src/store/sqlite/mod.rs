@@ -45,6 +45,15 @@ impl Sqlite {
         Ok(Self { lane: Mutex::new(Some(lane)), readers: Mutex::new(Some(readers)), meter })
     }
 
+    /// Readers alone: nothing is locked, migrated or written, and every write answers [`Error::Closed`].
+    pub(super) async fn open_to_read(options: &StoreOptions) -> Result<Self, Error> {
+        schema_check::check_header(&options.path)?;
+        schema_check::verify(&mut connection::open_reader(&options.path, options.busy_timeout_ms)?)?;
+        let meter = Arc::new(Meter::default());
+        let readers = readers::Readers::start(options, &meter).await?;
+        Ok(Self { lane: Mutex::new(None), readers: Mutex::new(Some(readers)), meter })
+    }
+
     pub(super) async fn write<R: Send + 'static>(
         &self,
         deadline: Option<Duration>,

@@ -64,6 +64,19 @@ pub(super) fn prepare(conn: &mut SqliteConnection) -> Result<(), Error> {
         .map_err(|error| Error::Corrupt(format!("its schema could not be brought up to date: {error}")))
 }
 
+/// The file is ours and has this program's schema; nothing is changed.
+pub(super) fn verify(conn: &mut SqliteConnection) -> Result<(), Error> {
+    let id = number(conn, "SELECT application_id AS value FROM pragma_application_id")?;
+    if id != APPLICATION_ID {
+        return Err(Error::Foreign(format!("its application id is {id}")));
+    }
+    check_version(conn)?;
+    let is_behind = conn
+        .has_pending_migration(MIGRATIONS)
+        .map_err(|error| Error::Corrupt(format!("its schema cannot be read: {error}")))?;
+    if is_behind { Err(Error::OlderSchema) } else { Ok(()) }
+}
+
 fn check_version(conn: &mut SqliteConnection) -> Result<(), Error> {
     let names = "SELECT count(*) AS value FROM sqlite_master WHERE name = '__diesel_schema_migrations'";
     if number(conn, names)? == 0 {

@@ -6,7 +6,7 @@ use diesel::dsl::{exists, not};
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 
-use crate::ids::{Micros, SessionId, TurnId};
+use crate::ids::{MessageId, Micros, SessionId, TurnId};
 use crate::store::error::Error;
 use crate::store::schema::{
     active_rows, backend_generations as generations, clarification_waiters as waiters,
@@ -65,6 +65,23 @@ pub(in crate::store) async fn watchdogs_due(
         .await?;
     let read = |(session, turn, at)| (SessionId::new(session), TurnId::new(turn), Micros(at));
     Ok(rows.into_iter().map(read).collect())
+}
+
+/// Question rows that cannot be read, with their sessions, in the order of their ids.
+pub(in crate::store) async fn inert_questions(
+    conn: &mut Conn,
+    limit: i64,
+) -> Result<Vec<(SessionId, MessageId)>, Error> {
+    let kind = diesel::dsl::sql::<diesel::sql_types::Bool>("kind = 'clarification_request'");
+    let rows: Vec<(String, String)> = messages::table
+        .filter(kind)
+        .filter(not(messages::is_question))
+        .order(messages::id)
+        .limit(limit)
+        .select((messages::session_id, messages::id))
+        .load(conn)
+        .await?;
+    Ok(rows.into_iter().map(|(session, id)| (SessionId::new(session), MessageId::new(id))).collect())
 }
 
 /// How many question rows cannot be read; each is served to nobody as a question.

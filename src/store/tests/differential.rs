@@ -193,7 +193,7 @@ impl Case<'_> {
         }
     }
 
-    /// A start finds every session that recovery would change.
+    /// A start finds every session that recovery would change, and leaves nothing that a check could find.
     async fn compare_recovery(&mut self) {
         self.home.epoch = self.home.store.epoch_allocate(self.home.now()).await.unwrap();
         self.whole.alive = Some(self.home.epoch);
@@ -202,6 +202,7 @@ impl Case<'_> {
         let listed = self.home.store.sessions_to_recover().await.unwrap().contains(&self.session);
         assert!(listed || !changes, "recovery would change a session that is not listed");
         self.step((36, 0, 0)).await;
+        assert_eq!(self.home.store.check().await.unwrap(), []);
     }
 }
 

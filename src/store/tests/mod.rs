@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "tests spawn, and are told cases by the environment")]
 
+mod check;
 mod contract;
 mod differential;
 mod files;

@@ -1,5 +1,8 @@
-//! What the command line does beside serving: it opens the database by itself, so no server may run on it.
-//! May import: store, access, config, ids, ports.
+//! What the command line does beside serving. Tokens and migrations take the database for themselves, so no server
+//! may run on it; a check and an inspection only read. May import: store, access, lifecycle, config, ids, ports.
+
+mod check;
+mod inspect;
 
 use clap::Subcommand;
 
@@ -8,6 +11,9 @@ use crate::config;
 use crate::ids::{Micros, SessionId, TokenId, WorkspaceId};
 use crate::ports::{Clock, IdSource, System};
 use crate::store::{self, Store, StoreOptions, TokenRow};
+
+pub use check::check;
+pub use inspect::inspect;
 
 /// `answerable token …`
 #[derive(Debug, Subcommand)]
@@ -58,6 +64,9 @@ pub enum Error {
     /// An agent's token without a session, or one that does not exist.
     #[error("an agent's token needs --session with a session that exists")]
     Session,
+    /// What must hold does not.
+    #[error("{0} violations")]
+    Violations(usize),
     /// No such token.
     #[error("there is no token {0} that still stands")]
     NoToken(String),
@@ -65,6 +74,10 @@ pub enum Error {
 
 async fn open(database: &str) -> Result<Store, Error> {
     Ok(Store::open(&StoreOptions::new(config::sqlite_file(database)?)).await?)
+}
+
+async fn open_to_read(database: &str) -> Result<Store, Error> {
+    Ok(Store::open_to_read(&StoreOptions::new(config::sqlite_file(database)?)).await?)
 }
 
 /// Opening migrates.
