@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::authority::{Authority, Limits, Parts, RecoveryError};
-use crate::bus::{Bus, InProcess};
+use crate::bus::{Bus, Engine, InProcess};
 use crate::config::{self, Settings};
 use crate::demo::{self, Demo};
 use crate::dispatch::{Executors, Scripted};
@@ -35,6 +35,8 @@ pub struct Options {
     pub limits: Limits,
     /// The relay's.
     pub pace: Pace,
+    /// Decides which events the bus takes.
+    pub bus: Arc<dyn Engine>,
     /// Events that the bus keeps for its slowest listener.
     pub bus_capacity: usize,
     /// The MCP endpoint's.
@@ -73,6 +75,7 @@ impl Options {
                 period: Duration::from_millis(limits.relay_period_ms),
                 batch: i64::try_from(limits.relay_batch).unwrap_or(i64::MAX),
             },
+            bus: Arc::new(InProcess),
             bus_capacity: count(limits.bus_capacity),
             mcp: mcp_settings(settings),
             profile: profile(settings.profile),
@@ -202,10 +205,19 @@ pub struct Running {
 /// # Errors
 /// [`Error`] says why it did not start; then no port was opened, and recovery changed nothing of what it names.
 pub async fn start(options: Options) -> Result<Running, Error> {
-    let tasks = Tasks::default();
+    let (tasks, shutdown) = (Tasks::default(), options.shutdown);
     let store = Store::open(&options.store).await?;
+    let started = begin(options, store.clone(), tasks.clone()).await;
+    if started.is_err() {
+        let _left_alone = tasks.shutdown(shutdown).await;
+        store.close().await?;
+    }
+    started
+}
+
+async fn begin(options: Options, store: Store, tasks: Tasks) -> Result<Running, Error> {
     let epoch = store.epoch_allocate(System.now()).await?;
-    let bus = Bus::new(Arc::new(InProcess), options.bus_capacity);
+    let bus = Bus::new(options.bus.clone(), options.bus_capacity);
     let relay = Relay::new(store.clone(), bus.clone(), Arc::new(System), options.pace);
     let demo = options.demo.clone().map(|program| Demo::new(program, tasks.clone()));
     let executors = executors(&options, demo.as_ref());

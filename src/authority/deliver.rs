@@ -5,9 +5,11 @@ use tokio::time::Instant;
 
 use crate::ids::{ClaimId, PendingId, SessionId};
 use crate::lifecycle::{
-    ClaimFate, ClaimTicket, Command, ConflictReason, DispatchOutcome, Effect, Refusal, claim_fate,
+    ClaimFate, ClaimTicket, Command, ConflictReason, DispatchOutcome, Effect, Focus, Refusal, Reservation,
+    claim_fate,
 };
 
+use super::dispatching::unannounced;
 use super::{Authority, DeliveryFailure, Error, Failure, Responded};
 
 /// A lost waiter sends its responder round once more, along the detached path (decisions 4).
@@ -130,8 +132,19 @@ impl Authority {
             }
             ClaimFate::Retired => Err(self.retired(session).await?.into()),
             ClaimFate::Restored => self.not_taken(session, bundle).await,
+            ClaimFate::Open if self.is_taken(session, claim).await? => {
+                Ok(Responded::Failed { pending_id, failure: unannounced() })
+            }
             ClaimFate::Open => Err(Error::timeout("the first response with this key is still being delivered")),
         }
+    }
+
+    /// The claim's dispatch was acknowledged, and its turn is not announced yet.
+    async fn is_taken(&self, session: &SessionId, claim: &ClaimId) -> Result<bool, Error> {
+        let view = self.store().view(session, Focus::default()).await?;
+        let reservation = view.reservation().and_then(|turn| turn.reservation.as_ref());
+        let is_its = |r: &&Reservation| r.source.as_ref().is_some_and(|s| s.claim_id.as_ref() == Some(claim));
+        Ok(reservation.filter(is_its).is_some_and(|r| r.is_acknowledged))
     }
 
     async fn dispatched_turn(&self, bundle: &PendingId) -> Result<Option<crate::ids::TurnId>, Error> {

@@ -108,12 +108,6 @@ impl Authority {
 
     /// Accepted: announce the start, then let the recovery fields go (INV-22).
     async fn publish(&self, session: &SessionId, turn: &TurnId) -> Dispatched {
-        let failed = || {
-            Dispatched::Failed(Failure::terminal(
-                DeliveryFailure::PublicationFailed,
-                "The agent took the answer; the start of its turn will be announced later.",
-            ))
-        };
         let acknowledge = Command::Acknowledge(turn.clone(), Certainty::Accepted);
         let position = match self.transact(session, acknowledge).await {
             Ok(passed) => passed.last_position.unwrap_or(Position(0)),
@@ -123,21 +117,47 @@ impl Authority {
             }
             Err(error) => {
                 tracing::error!(%error, "an acceptance was not written");
-                return failed();
+                return Dispatched::Failed(unannounced());
             }
         };
-        if let Err(error) = self.0.parts.relay.accepted(position, self.limits().publish).await {
-            tracing::error!(%error, "an accepted turn was not announced");
-            return failed();
-        }
-        match self.transact(session, Command::PublishAccepted(turn.clone())).await {
-            Ok(_) => Dispatched::Accepted,
-            Err(Error::Refused(_)) => Dispatched::Overtaken,
-            Err(error) => {
-                tracing::error!(%error, "an announced turn kept its recovery fields");
-                failed()
+        match self.settle(session, turn, position).await {
+            Some(dispatched) => dispatched,
+            None => {
+                self.settle_later(session, turn, position);
+                Dispatched::Failed(unannounced())
             }
         }
+    }
+
+    /// Lets the recovery fields of an announced turn go; none: the bus did not take its start in time, or the store
+    /// did not write.
+    async fn settle(&self, session: &SessionId, turn: &TurnId, position: Position) -> Option<Dispatched> {
+        if let Err(error) = self.0.parts.relay.accepted(position, self.limits().publish).await {
+            tracing::warn!(%error, session.id = %session, turn.id = %turn, "an accepted turn is not announced yet");
+            return None;
+        }
+        match self.transact(session, Command::PublishAccepted(turn.clone())).await {
+            Ok(_) => Some(Dispatched::Accepted),
+            Err(Error::Refused(_)) => Some(Dispatched::Overtaken),
+            Err(error) => {
+                tracing::error!(%error, "an announced turn kept its recovery fields");
+                None
+            }
+        }
+    }
+
+    /// Goes on trying until the server stops; then the next start does.
+    fn settle_later(&self, session: &SessionId, turn: &TurnId, position: Position) {
+        let (own, session, turn) = (self.clone(), session.clone(), turn.clone());
+        let stop = self.0.parts.tasks.stop();
+        self.0.parts.tasks.spawn("settle", async move {
+            while own.settle(&session, &turn, position).await.is_none() {
+                tokio::select! {
+                    () = tokio::time::sleep(own.limits().poll) => {}
+                    () = stop.cancelled() => return,
+                }
+            }
+        });
     }
 
     /// Provably not taken. A rollback that fails leaves the reservation, which blocks admission until recovery.
@@ -168,4 +188,12 @@ impl Authority {
             }
         }
     }
+}
+
+/// Accepted, and not announced yet.
+pub(super) fn unannounced() -> Failure {
+    Failure::terminal(
+        DeliveryFailure::PublicationFailed,
+        "The agent took the answer; the start of its turn will be announced later.",
+    )
 }

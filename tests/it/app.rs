@@ -1,6 +1,7 @@
 //! A whole server in this process, on a port of its own and a store of its own. When a test is done with it, the
 //! store is opened again and asked whether anything was left half done. May import: the crate.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,8 +10,9 @@ use answerable::authority::{Authority, NewToken};
 use answerable::config::{Flags, Profile, Settings};
 use answerable::dispatch::{Executors, Scripted};
 use answerable::ids::{Position, SessionId, WorkspaceId};
+use answerable::lifecycle::Recovery;
 use answerable::ports::{Clock, System};
-use answerable::serve::{Options, Running, start};
+use answerable::serve::{Error, Options, Running, start};
 use answerable::store::{Store, StoreOptions};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -25,7 +27,7 @@ pub struct App {
     pub executor: Arc<Scripted>,
     store: StoreOptions,
     http: reqwest::Client,
-    _dir: TempDir,
+    dir: Arc<TempDir>,
 }
 
 /// Somebody who calls it.
@@ -42,7 +44,11 @@ impl App {
     }
 
     pub async fn start_with(change: impl FnOnce(&mut Options)) -> Self {
-        let dir = TempDir::new().unwrap();
+        Self::start_on(Arc::new(TempDir::new().unwrap()), change).await.unwrap()
+    }
+
+    /// A server on the store in that folder.
+    pub async fn start_on(dir: Arc<TempDir>, change: impl FnOnce(&mut Options)) -> Result<Self, Error> {
         let database = Some(format!("sqlite:{}", dir.path().join("test.db").display()));
         let listen = Some("127.0.0.1:0".parse().unwrap());
         let profile = Some(Profile::Development);
@@ -55,8 +61,24 @@ impl App {
         options.limits.poll = Duration::from_millis(200);
         change(&mut options);
         let store = options.store.clone();
-        let running = start(options).await.unwrap();
-        Self { running, executor, store, http: reqwest::Client::new(), _dir: dir }
+        let running = start(options).await?;
+        Ok(Self { running, executor, store, http: reqwest::Client::new(), dir })
+    }
+
+    /// Stops it, and starts another one on its store.
+    pub async fn restart(self, change: impl FnOnce(&mut Options)) -> Self {
+        self.running.stop().await.unwrap();
+        Self::start_on(self.dir, change).await.unwrap()
+    }
+
+    /// What its start took up.
+    pub fn recovery(&self) -> Recovery {
+        self.running.recovery
+    }
+
+    /// The database file.
+    pub fn database(&self) -> &Path {
+        &self.store.path
     }
 
     pub fn authority(&self) -> &Authority {

@@ -7,4 +7,5 @@
 mod api;
 mod app;
 mod kill;
+mod scenarios;
 mod settings;

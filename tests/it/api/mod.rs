@@ -10,6 +10,6 @@ mod lists;
 mod race;
 mod respond;
 mod runtime;
-mod scene;
-mod socket;
+pub mod scene;
+pub mod socket;
 mod subscribe;
