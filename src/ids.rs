@@ -68,6 +68,8 @@ text_ids! {
     EventId,
     /// A permission request of an agent.
     PermissionId,
+    /// A conversation as the agent itself names it, such as an ACP session.
+    AgentSessionId,
     /// Who acts: a person, runtime, agent or operator.
     PrincipalId,
     /// An access token's row.

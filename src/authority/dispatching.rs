@@ -62,6 +62,30 @@ impl Authority {
         }
     }
 
+    /// Carries out a cancelled turn at its agent, in a task of its own: the turn is over whether the agent hears of
+    /// it or not.
+    pub(super) fn interrupt(&self, session: &SessionId, turn: &TurnId) {
+        let (own, session, turn) = (self.clone(), session.clone(), turn.clone());
+        self.0.parts.tasks.spawn("interrupt", async move {
+            let Some(executor) = own.executor(&session).await else { return };
+            let call = executor.interrupt(session, turn);
+            if tokio::time::timeout(own.limits().dispatch, call).await.is_err() {
+                tracing::warn!("an agent did not stop in time");
+            }
+        });
+    }
+
+    /// Who resumes the session's agent, if this server has one of that name.
+    pub(super) async fn executor(&self, session: &SessionId) -> Option<Arc<dyn Executor>> {
+        match self.executor_of(session).await {
+            Ok(name) => self.0.parts.executors.get(&name?),
+            Err(error) => {
+                tracing::warn!(%error, "a session's executor could not be read");
+                None
+            }
+        }
+    }
+
     async fn prepare(&self, session: &SessionId, turn: &TurnId) -> Result<(Dispatch, Arc<dyn Executor>), Failure> {
         let persistence =
             |error: crate::store::Error| Failure::retryable(DeliveryFailure::Persistence, error.to_string());

@@ -28,6 +28,7 @@ impl Authority {
             Ok(passed) => {
                 if let Effect::Interrupt(turn) = passed.decision.effect {
                     tracing::info!(session.id = %session, turn.id = %turn, "the turn was paused");
+                    self.interrupt(session, &turn);
                 }
             }
             Err(error) => tracing::debug!(%error, "the pause came too late"),

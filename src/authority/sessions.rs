@@ -49,7 +49,11 @@ impl Authority {
         allow(viewer.may_run())?;
         let session = self.own_session(viewer, id).await?;
         let command = if to.is_terminal() { Command::EndSession(to) } else { Command::SetSessionState(to) };
-        self.transact(&session, command).await.map(drop)
+        self.transact(&session, command).await?;
+        if let Some(executor) = self.executor(&session).await.filter(|_| to.is_terminal()) {
+            executor.release(&session);
+        }
+        Ok(())
     }
 
     /// Removes a session and all that it holds.
@@ -59,7 +63,12 @@ impl Authority {
     pub async fn delete_session(&self, viewer: &Viewer, id: &SessionId) -> Result<(), Error> {
         allow(viewer.may_run())?;
         let session = self.own_session(viewer, id).await?;
-        self.transact(&session, Command::DeleteSession).await.map(drop)
+        let executor = self.executor(&session).await;
+        self.transact(&session, Command::DeleteSession).await?;
+        if let Some(executor) = executor {
+            executor.release(&session);
+        }
+        Ok(())
     }
 }
 

@@ -177,7 +177,10 @@ impl Authority {
         allow(viewer.may_run() || viewer.may_prompt())?;
         let session = self.own_session(viewer, session).await?;
         match self.transact_resolved(&session, Command::CancelTurn(expected)).await?.decision.effect {
-            Effect::Interrupt(turn) => Ok(Some(turn)),
+            Effect::Interrupt(turn) => {
+                self.interrupt(&session, &turn);
+                Ok(Some(turn))
+            }
             _ => Ok(None),
         }
     }

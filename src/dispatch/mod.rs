@@ -1,6 +1,7 @@
 //! The executor boundary: how an agent that nobody waits for is given its next prompt (design: agents).
 //! May import: store, bus, access, lifecycle, ids.
 
+mod output;
 mod scripted;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use futures_util::future::BoxFuture;
 
 use crate::ids::{Generation, PendingId, SessionId, TurnId};
 
+pub use output::{Door, Failed, Output, Said, Verdict};
 pub use scripted::{Script, Scripted};
 
 /// One prompt on its way to an agent. Its id is its turn: one turn is dispatched at most once (INV-08).
@@ -68,6 +70,16 @@ pub trait Executor: fmt::Debug + Send + Sync {
 
     /// Takes an unacknowledged call back, where that can be proven.
     fn revoke(&self, turn_id: TurnId) -> BoxFuture<'_, Revocation>;
+
+    /// Stops the agent's work on a turn that was cancelled (decisions 12). Where there is nothing to stop, nothing
+    /// happens; the caller bounds it.
+    fn interrupt(&self, session_id: SessionId, turn_id: TurnId) -> BoxFuture<'_, ()>;
+
+    /// The session is over: lets go of whatever is held for its agent.
+    fn release(&self, _session_id: &SessionId) {}
+
+    /// Where its agents' output goes; called once, when the server answers.
+    fn connect(&self, _output: Arc<dyn Output>) {}
 }
 
 /// Executors by the name that a session gives.
@@ -85,6 +97,11 @@ impl Executors {
     /// The executor of that name.
     pub fn get(&self, name: &str) -> Option<Arc<dyn Executor>> {
         self.0.get(name).cloned()
+    }
+
+    /// Tells every executor where its agents' output goes.
+    pub fn connect(&self, output: &Arc<dyn Output>) {
+        self.0.values().for_each(|executor| executor.connect(output.clone()));
     }
 
     /// Every name.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
-use crate::ids::TurnId;
+use crate::ids::{SessionId, TurnId};
 
 use super::{Dispatch, Executor, Outcome, Revocation};
 
@@ -33,6 +33,7 @@ pub struct Scripted {
     script: Mutex<VecDeque<Script>>,
     seen: Mutex<VecDeque<Dispatch>>,
     revocation: Mutex<Option<Revocation>>,
+    interrupted: Mutex<VecDeque<TurnId>>,
 }
 
 impl Scripted {
@@ -46,12 +47,13 @@ impl Scripted {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
+    /// The turns that were interrupted so far, oldest first.
+    pub fn interrupted(&self) -> Vec<TurnId> {
+        self.interrupted.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+
     fn take(&self, dispatch: Dispatch) -> Script {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if seen.len() >= SEEN_MAX {
-            seen.pop_front();
-        }
-        seen.push_back(dispatch);
+        keep(&self.seen, dispatch);
         let step = self.script.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         step.unwrap_or(Script::Accept)
     }
@@ -76,4 +78,17 @@ impl Executor for Scripted {
         let revocation = self.revocation.lock().unwrap_or_else(PoisonError::into_inner).take();
         Box::pin(async move { revocation.unwrap_or(Revocation::Unknown) })
     }
+
+    fn interrupt(&self, _session_id: SessionId, turn_id: TurnId) -> BoxFuture<'_, ()> {
+        keep(&self.interrupted, turn_id);
+        Box::pin(std::future::ready(()))
+    }
+}
+
+fn keep<T>(list: &Mutex<VecDeque<T>>, item: T) {
+    let mut list = list.lock().unwrap_or_else(PoisonError::into_inner);
+    if list.len() >= SEEN_MAX {
+        list.pop_front();
+    }
+    list.push_back(item);
 }

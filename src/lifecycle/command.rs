@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::ids::{
-    ClaimId, ClientKey, Epoch, Generation, MessageId, Micros, PendingId, PermissionId, PrincipalId, QuestionId,
-    TaskId, TurnId, WaiterId,
+    AgentSessionId, ClaimId, ClientKey, Epoch, Generation, MessageId, Micros, PendingId, PermissionId,
+    PrincipalId, QuestionId, TaskId, TurnId, WaiterId,
 };
 
 use super::question::{Answer, QuestionSpec};
@@ -164,6 +164,8 @@ pub enum Command {
     EndSession(SessionState),
     /// Removes it with all that it holds.
     DeleteSession,
+    /// Keeps the agent's own name of the conversation, so that a later process can take it up again.
+    BindAgent(AgentSessionId),
     /// Accepts or reserves a turn (decisions 13).
     AcceptTurn(AcceptTurn),
     /// The turn's work is over.
@@ -348,6 +350,7 @@ impl Command {
             Self::SetSessionState(_)
             | Self::EndSession(_)
             | Self::DeleteSession
+            | Self::BindAgent(_)
             | Self::CancelTurn(_)
             | Self::Ready { .. }
             | Self::Expire

@@ -21,6 +21,7 @@ pub(crate) fn session() -> Session {
         state: SessionState::Running,
         is_primary: true,
         executor: Some("scripted".into()),
+        agent_session: None,
         is_watchdog_on: false,
         generation: Generation(1),
         sequence: Sequence(1),

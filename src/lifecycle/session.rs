@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{Generation, Micros, Sequence, SessionId, TaskId, WorkspaceId};
+use crate::ids::{AgentSessionId, Generation, Micros, Sequence, SessionId, TaskId, WorkspaceId};
 
 /// Where a session stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -84,6 +84,8 @@ pub struct Session {
     pub is_primary: bool,
     /// Who resumes its agent: the name of an executor, or none.
     pub executor: Option<String>,
+    /// The conversation at its agent that this session is, once there is one.
+    pub agent_session: Option<AgentSessionId>,
     /// Whether a confirmed answer without agent activity falls back to a dispatch (decisions 3).
     pub is_watchdog_on: bool,
     /// The number of the last prompt handed out.

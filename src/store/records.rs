@@ -4,8 +4,8 @@ use diesel::prelude::*;
 use serde_json::{Map, Value};
 
 use crate::ids::{
-    EventId, Generation, MessageId, Micros, Ordinal, PendingId, PermissionId, Position, PrincipalId, Sequence,
-    SessionId, TaskId, TokenId, TurnId, WorkspaceId,
+    AgentSessionId, EventId, Generation, MessageId, Micros, Ordinal, PendingId, PermissionId, Position,
+    PrincipalId, Sequence, SessionId, TaskId, TokenId, TurnId, WorkspaceId,
 };
 use crate::lifecycle::OutboxRow;
 use crate::lifecycle::{
@@ -42,6 +42,7 @@ pub(super) struct SessionRecord {
     pub(super) state: String,
     pub(super) is_primary: bool,
     pub(super) executor: Option<String>,
+    pub(super) agent_session: Option<String>,
     pub(super) is_watchdog_on: bool,
     pub(super) generation: i64,
     pub(super) sequence: i64,
@@ -59,6 +60,7 @@ impl SessionRecord {
             state: session.state.as_str().to_owned(),
             is_primary: session.is_primary,
             executor: session.executor.clone(),
+            agent_session: session.agent_session.as_ref().map(|id| id.as_str().to_owned()),
             is_watchdog_on: session.is_watchdog_on,
             generation: session.generation.0,
             sequence: session.sequence.0,
@@ -77,6 +79,7 @@ impl SessionRecord {
             state,
             is_primary: self.is_primary,
             executor: self.executor,
+            agent_session: self.agent_session.map(AgentSessionId::new),
             is_watchdog_on: self.is_watchdog_on,
             generation: Generation(self.generation),
             sequence: Sequence(self.sequence),

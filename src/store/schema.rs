@@ -57,6 +57,7 @@ diesel::table! {
         state -> Text,
         is_primary -> Bool,
         executor -> Nullable<Text>,
+        agent_session -> Nullable<Text>,
         is_watchdog_on -> Bool,
         generation -> BigInt,
         sequence -> BigInt,

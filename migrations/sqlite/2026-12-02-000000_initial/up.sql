@@ -50,6 +50,7 @@ CREATE TABLE task_sessions (
     state TEXT NOT NULL CHECK (state IN ('CREATED', 'STARTING', 'RUNNING', 'IDLE', 'WAITING_FOR_INPUT', 'COMPLETED', 'FAILED', 'CANCELLED')),
     is_primary BOOLEAN NOT NULL CHECK (is_primary IN (0, 1)),
     executor TEXT,
+    agent_session TEXT,
     is_watchdog_on BOOLEAN NOT NULL CHECK (is_watchdog_on IN (0, 1)),
     generation BIGINT NOT NULL CHECK (typeof(generation) = 'integer'),
     sequence BIGINT NOT NULL CHECK (typeof(sequence) = 'integer'),

@@ -118,6 +118,7 @@ mod tests {
                 state,
                 is_primary: false,
                 executor: None,
+                agent_session: None,
                 is_watchdog_on: false,
                 generation: Generation(0),
                 sequence: Sequence(0),

@@ -34,6 +34,7 @@ pub fn decide(view: &SessionView, command: &Command, stamp: &Stamp) -> Result<De
         Command::SetSessionState(to) => session::set_state(d, *to),
         Command::EndSession(to) => session::end(d, *to),
         Command::DeleteSession => session::delete(d),
+        Command::BindAgent(known) => session::bind_agent(d, known),
         Command::Expire => session::expire(d),
         Command::AcceptTurn(accept) => turn::accept(d, accept),
         Command::CompleteTurn(id) => turn::complete(d, id),

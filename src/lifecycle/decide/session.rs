@@ -1,6 +1,6 @@
 //! A session's beginning, moves and end. May import: ids and the rest of lifecycle.
 
-use crate::ids::{Generation, Sequence, SessionId, TaskId};
+use crate::ids::{AgentSessionId, Generation, Sequence, SessionId, TaskId};
 use crate::lifecycle::{
     Bundle, Change, Decision, DispatchOutcome, Effect, EventKind, Refusal, Session, SessionState, Status, TurnEnd,
 };
@@ -24,6 +24,7 @@ pub(super) fn create(
         state: SessionState::Created,
         is_primary: task.session_count == 0,
         executor: executor.cloned(),
+        agent_session: None,
         is_watchdog_on,
         generation: Generation(0),
         sequence: Sequence(0),
@@ -64,6 +65,19 @@ pub(super) fn end(d: &mut Draft, to: SessionState) -> Result<Effect, Refusal> {
     end_open_turns(d);
     drain_waiters(d);
     d.move_state(to);
+    Ok(Effect::Done)
+}
+
+/// The agent's own name of this conversation; a later one takes the place of an earlier.
+pub(super) fn bind_agent(d: &mut Draft, known: &AgentSessionId) -> Result<Effect, Refusal> {
+    let session = d.session()?;
+    if session.state.is_terminal() && d.view.reservation().is_none() {
+        return Err(Refusal::StateNotAllowed);
+    }
+    if session.agent_session.as_ref() == Some(known) {
+        return Ok(Effect::Unchanged);
+    }
+    d.set_session(|session| session.agent_session = Some(known.clone()));
     Ok(Effect::Done)
 }
 

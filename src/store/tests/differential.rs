@@ -7,7 +7,8 @@ use proptest::test_runner::{Config, TestRunner};
 use serde_json::Map;
 
 use crate::ids::{
-    ClaimId, Generation, MessageId, Micros, PendingId, PermissionId, PrincipalId, SessionId, TurnId, WaiterId,
+    AgentSessionId, ClaimId, Generation, MessageId, Micros, PendingId, PermissionId, PrincipalId, SessionId,
+    TurnId, WaiterId,
 };
 use crate::lifecycle::{
     Admission, Certainty, Command, ExpectedTurn, Focus, NewMessage, SessionState, Skip, TurnKind, decide,
@@ -116,6 +117,7 @@ fn command(whole: &Whole, step: Step, now: Micros) -> Option<Command> {
         37 => bookkeeping(),
         38 => Command::ResolveAmbiguous { turn_id: turn()?, pending_id: bundle(), was_accepted: b > 128 },
         39 if b > 240 => Command::DeleteSession,
+        39 => Command::BindAgent(AgentSessionId::new(format!("conversation{}", a % 3))),
         _ => return None,
     })
 }
