@@ -10,7 +10,7 @@ use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::{Mutex, oneshot};
 
 use crate::dispatch::{Dispatch, Executor, Outcome, Revocation};
-use crate::ids::{SessionId, TurnId};
+use crate::ids::TurnId;
 
 use super::line::{FromAgent, ToAgent};
 
@@ -102,16 +102,11 @@ impl Executor for Child {
             Revocation::Unknown
         })
     }
-
-    /// A newer prompt ends what it does.
-    fn interrupt(&self, _session_id: SessionId, _turn_id: TurnId) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::ready(()))
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::ids::Generation;
+    use crate::ids::{Generation, SessionId};
 
     use super::*;
 

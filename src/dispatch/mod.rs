@@ -73,7 +73,9 @@ pub trait Executor: fmt::Debug + Send + Sync {
 
     /// Stops the agent's work on a turn that was cancelled (decisions 12). Where there is nothing to stop, nothing
     /// happens; the caller bounds it.
-    fn interrupt(&self, session_id: SessionId, turn_id: TurnId) -> BoxFuture<'_, ()>;
+    fn interrupt(&self, _session_id: SessionId, _turn_id: TurnId) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
 
     /// The session is over: lets go of whatever is held for its agent.
     fn release(&self, _session_id: &SessionId) {}
