@@ -10,14 +10,15 @@
 //! - [`dispatch`]: gives prompts to agents; [`outbox`]: takes events to the bus
 //! - [`store`]: the only room that knows SQL; [`bus`]; [`access`]: who may do and see what
 //! - [`lifecycle`]: the specification as pure code: `decide(view, command, stamp) -> Decision`
-//! - [`ids`], [`ports`], [`scope`], [`tasks`]: names, the only readers of the clock and of randomness, the one
-//!   place that spawns
+//! - [`ids`], [`ports`], [`scope`], [`tasks`], [`crash`]: names, the only readers of the clock and of randomness,
+//!   the one place that spawns, the points at which crash tests kill
 
 pub mod access;
 pub mod authority;
 pub mod bus;
 pub mod cli;
 pub mod config;
+pub mod crash;
 pub mod demo;
 pub mod dispatch;
 pub mod graphql;

@@ -91,6 +91,8 @@ async fn main() -> ExitCode {
 }
 
 async fn run_server(flags: Flags, is_demo: bool) -> ExitCode {
+    #[cfg(feature = "failpoints")]
+    let _armed = answerable::crash::arm();
     let settings = match Settings::load(flags) {
         Ok(settings) => settings,
         Err(error) => return fail(&error, BAD_SETTINGS),

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::authority::{Authority, Limits, Parts, RecoveryError};
 use crate::bus::{Bus, Engine, InProcess};
 use crate::config::{self, Settings};
+use crate::crash;
 use crate::demo::{self, Demo};
 use crate::dispatch::{Executors, Scripted};
 use crate::graphql;
@@ -81,11 +82,23 @@ impl Options {
             profile: profile(settings.profile),
             graphql: graphql_limits(limits),
             transport: transport_settings(settings),
-            executors: Executors::default(),
+            executors: own_executors(settings),
             demo,
             shutdown: Duration::from_millis(limits.shutdown_ms),
         }
     }
+}
+
+#[cfg(not(feature = "failpoints"))]
+fn own_executors(_settings: &Settings) -> Executors {
+    Executors::default()
+}
+
+/// Builds for crash tests have an agent whose dispatches can be counted.
+#[cfg(feature = "failpoints")]
+fn own_executors(settings: &Settings) -> Executors {
+    let recording = crate::dispatch::Recording::beside(&settings.database);
+    Executors::default().with(crate::dispatch::Recording::NAME, Arc::new(recording))
 }
 
 fn count(setting: u64) -> usize {
@@ -217,6 +230,7 @@ pub async fn start(options: Options) -> Result<Running, Error> {
 
 async fn begin(options: Options, store: Store, tasks: Tasks) -> Result<Running, Error> {
     let epoch = store.epoch_allocate(System.now()).await?;
+    crash::point("CP-56");
     let bus = Bus::new(options.bus.clone(), options.bus_capacity);
     let relay = Relay::new(store.clone(), bus.clone(), Arc::new(System), options.pace);
     let demo = options.demo.clone().map(|program| Demo::new(program, tasks.clone()));
@@ -233,6 +247,7 @@ async fn begin(options: Options, store: Store, tasks: Tasks) -> Result<Running, 
         limits: options.limits,
     });
     let recovery = authority.recover().await?;
+    crash::point("CP-57");
     tasks.spawn("relay", relay.clone().run(tasks.stop()));
     let closing = options.mcp.closing.clone();
     let is_open = store.token_count().await? == 0;

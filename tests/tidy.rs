@@ -10,6 +10,8 @@
 mod absences;
 #[path = "tidy/code.rs"]
 mod code;
+#[path = "tidy/commits.rs"]
+mod commits;
 #[path = "tidy/headers.rs"]
 mod headers;
 #[path = "tidy/imports.rs"]
@@ -49,6 +51,11 @@ fn every_room_has_its_place() {
 #[test]
 fn what_belongs_to_one_place_is_nowhere_else() {
     assert_none(&of_the_crate().flat_map(absences::check).collect::<Vec<_>>());
+}
+
+#[test]
+fn every_commit_has_the_name_of_a_crash_point() {
+    assert_none(&of_the_crate().flat_map(commits::check).collect::<Vec<_>>());
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Carries a claimed response to its end, in a task that no caller can cut short (architecture section 6).
-//! May import: lifecycle, ids.
+//! May import: lifecycle, ids, crash.
 
 use tokio::time::Instant;
 
+use crate::crash;
 use crate::ids::{ClaimId, PendingId, SessionId};
 use crate::lifecycle::{
     ClaimFate, ClaimTicket, Command, ConflictReason, DispatchOutcome, Effect, Focus, Refusal, Reservation,
@@ -47,7 +48,10 @@ impl Authority {
                 Effect::Dispatch(_, turn) => return self.dispatch_answer(session, bundle, &turn).await,
                 Effect::Replayed(claim, fate) => return self.replay(session, bundle, &claim, fate).await,
                 Effect::HandOver(ticket) => match self.hand_over(session, &ticket).await? {
-                    HandOver::Confirmed => return Ok(accepted(bundle)),
+                    HandOver::Confirmed => {
+                        crash::point("CP-19");
+                        return Ok(accepted(bundle));
+                    }
                     HandOver::Retired => return Err(self.retired(session).await?.into()),
                     HandOver::Restored { is_lost: true } if !is_last => {}
                     HandOver::Restored { .. } => return self.not_taken(session, bundle).await,

@@ -13,6 +13,7 @@ mod hints;
 mod identify;
 mod messages;
 mod pause;
+mod points;
 mod read;
 mod recover;
 mod respond;

@@ -1,6 +1,7 @@
 //! Startup: what dead generations left is taken up before anything is admitted (architecture section 7).
-//! May import: outbox, store, lifecycle, ids.
+//! May import: outbox, store, lifecycle, ids, crash.
 
+use crate::crash;
 use crate::ids::SessionId;
 use crate::lifecycle::{Command, Effect, Recovery, Refusal};
 use crate::outbox;
@@ -43,6 +44,7 @@ impl Authority {
         if !malformed.is_empty() {
             return Err(RecoveryError::Malformed(malformed));
         }
+        crash::point("CP-52");
         self.0.parts.relay.drain().await?;
         Ok(total)
     }

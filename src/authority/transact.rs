@@ -1,12 +1,14 @@
 //! The one door for durable changes of a session (architecture section 5).
-//! May import: store, lifecycle, ids.
+//! May import: store, lifecycle, ids, crash.
+
+use std::sync::Arc;
 
 use tokio::time::Instant;
 
 use crate::ids::{Position, SessionId};
 use crate::lifecycle::{Command, Decision, Refusal, Stamp, decide};
 
-use super::{Authority, Error};
+use super::{Authority, Error, points};
 
 /// What passed the door.
 pub(super) struct Passed {
@@ -30,11 +32,18 @@ impl Authority {
     }
 
     async fn pass(&self, session: &SessionId, command: Command) -> Result<Passed, Error> {
-        let (stamp, focus) = (self.stamp(), command.focus());
-        let job =
-            self.0.parts.store.transact(session, focus, stamp.epoch, move |view| decide(view, &command, &stamp));
+        let (stamp, focus, command) = (self.stamp(), command.focus(), Arc::new(command));
+        let own = Arc::clone(&command);
+        let job = self.0.parts.store.transact(session, focus, stamp.epoch, move |view| {
+            let decision = decide(view, &own, &stamp)?;
+            points::open(&own, &decision);
+            Ok(decision)
+        });
+        points::lost(&command, "before")?;
         let passed = tokio::time::timeout(self.limits().persistence, job).await;
+        points::lost(&command, "after")?;
         let decided = passed.map_err(|_elapsed| Error::timeout("the door did not answer in time"))???;
+        points::committed(&command, &decided.decision);
         if !decided.decision.changes.is_empty() {
             self.0.hints.wake(session);
             self.0.parts.relay.wake();

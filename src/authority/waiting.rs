@@ -1,5 +1,5 @@
 //! A durable wait. It looks for itself whenever it is hinted, confirms before it returns an answer (INV-11), and
-//! detaches durably when it is given up. May import: lifecycle, ids.
+//! detaches durably when it is given up. May import: lifecycle, ids, crash.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::crash;
 use crate::ids::{PendingId, SessionId, TurnId, WaiterId};
 use crate::lifecycle::{Command, Effect, Outcome, OutcomeStatus};
 
@@ -140,6 +141,7 @@ impl Waiting {
 
     /// Takes what is there for this wait: an open claim is confirmed by it.
     async fn take(&self) -> Result<Outcome, Error> {
+        crash::point("CP-16");
         let command = Command::ConfirmDelivery {
             pending_id: self.pending_id.clone(),
             waiter: self.waiter.clone(),

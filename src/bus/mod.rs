@@ -1,11 +1,12 @@
 //! Accepts events and feeds whoever listens in this process. Accepting is a step of its own that may fail, whoever
-//! listens or not (decisions 15). May import: lifecycle, ids.
+//! listens or not (decisions 15). May import: lifecycle, ids, crash.
 
 use std::fmt;
 use std::sync::Arc;
 
 use tokio::sync::broadcast;
 
+use crate::crash;
 use crate::lifecycle::OutboxRow;
 
 /// The bus did not take an event; it stays in the outbox.
@@ -28,7 +29,7 @@ pub struct InProcess;
 
 impl Engine for InProcess {
     fn accept(&self, _row: &OutboxRow) -> Result<(), Refused> {
-        Ok(())
+        crash::fault("bus").map_or(Ok(()), |_how| Err(Refused))
     }
 }
 

@@ -2,6 +2,8 @@
 //! May import: store, bus, access, lifecycle, ids.
 
 mod output;
+#[cfg(feature = "failpoints")]
+mod recording;
 mod scripted;
 
 use std::collections::BTreeMap;
@@ -14,6 +16,8 @@ use futures_util::future::BoxFuture;
 use crate::ids::{Generation, PendingId, SessionId, TurnId};
 
 pub use output::{Door, Failed, Output, Said, Verdict};
+#[cfg(feature = "failpoints")]
+pub use recording::Recording;
 pub use scripted::{Script, Scripted};
 
 /// One prompt on its way to an agent. Its id is its turn: one turn is dispatched at most once (INV-08).

@@ -1,5 +1,5 @@
 //! The relay: takes committed events to the bus in order, and marks them accepted. Level-triggered: a hint carries
-//! nothing, the log is read again each time. May import: store, bus, lifecycle, ids, ports.
+//! nothing, the log is read again each time. May import: store, bus, lifecycle, ids, ports, crash.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use tokio::sync::{Mutex, Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::bus::{Bus, Refused};
+use crate::crash;
 use crate::ids::Position;
 use crate::ports::Clock;
 use crate::store::{self, Store};
@@ -95,6 +96,7 @@ impl Relay {
             let mut taken = Vec::with_capacity(rows.len());
             let refused = rows.iter().find_map(|row| match self.0.bus.publish(row) {
                 Ok(()) => {
+                    crash::point("CP-53");
                     taken.push(row.position);
                     None
                 }

@@ -6,7 +6,7 @@ use crate::ids::{Epoch, EventId, Micros, Position, TaskId, TokenId};
 use super::{Error, Store, TaskPatch, TaskRow, TokenRow, Workspace, run};
 
 impl Store {
-    /// Gives out the next backend generation; on SQLite every older one is over then.
+    /// Gives out the next backend generation; on SQLite every older one is over then (CP-56).
     ///
     /// # Errors
     /// The world broke.
@@ -14,7 +14,7 @@ impl Store {
         run!(self.write(generations::allocate, now))
     }
 
-    /// Marks events as taken by the bus.
+    /// Marks events as taken by the bus (CP-53).
     ///
     /// # Errors
     /// The world broke.
@@ -22,7 +22,7 @@ impl Store {
         run!(self.write(outbox::accept, &positions, now))
     }
 
-    /// Adds a workspace.
+    /// Adds a workspace (CP-63, CP-64).
     ///
     /// # Errors
     /// The world broke.
@@ -30,7 +30,7 @@ impl Store {
         run!(self.write(tasks::workspace_insert, workspace))
     }
 
-    /// Adds a task and announces it under that event id.
+    /// Adds a task and announces it under that event id (CP-63, CP-64).
     ///
     /// # Errors
     /// The world broke.
@@ -38,7 +38,7 @@ impl Store {
         run!(self.write(tasks::insert, task, event))
     }
 
-    /// Changes a task's own fields and announces it; false: there is none.
+    /// Changes a task's own fields and announces it; false: there is none (CP-63, CP-64).
     ///
     /// # Errors
     /// The world broke.
@@ -53,7 +53,7 @@ impl Store {
         run!(self.write(tasks::update, &id, patch, now, event))
     }
 
-    /// Removes a task with its sessions, turns, messages, keys and waiters, and announces it; false: there is none.
+    /// Removes a task with its sessions, turns, messages, keys and waiters, and announces it; false: there is none (CP-63, CP-64).
     ///
     /// # Errors
     /// The world broke.
@@ -62,7 +62,7 @@ impl Store {
         run!(self.write(tasks::delete, &id, now, event))
     }
 
-    /// Adds an access token.
+    /// Adds an access token (CP-63, CP-64).
     ///
     /// # Errors
     /// The world broke.
@@ -70,7 +70,7 @@ impl Store {
         run!(self.write(tokens::insert, token))
     }
 
-    /// Takes a token back; false: there is none that still stands.
+    /// Takes a token back; false: there is none that still stands (CP-63, CP-64).
     ///
     /// # Errors
     /// The world broke.

@@ -14,7 +14,7 @@ const LAYERS: &[&[&str]] = &[
     &["store", "bus", "access"],
     &["lifecycle"],
     &["scope", "telemetry", "ports"],
-    &["ids", "tasks", "config"],
+    &["ids", "tasks", "config", "crash"],
 ];
 
 /// Rooms that may import less than what lies further in.

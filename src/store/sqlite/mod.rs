@@ -15,6 +15,8 @@ use std::time::Duration;
 use futures_util::future::ready;
 use tokio::sync::oneshot;
 
+use crate::crash;
+
 use super::error::Error;
 use super::job::{Job, Work, job};
 use super::meter::Meter;
@@ -23,6 +25,19 @@ use super::options::StoreOptions;
 pub(super) use connection::Conn;
 #[cfg(test)]
 pub(super) use schema_check::MIGRATIONS;
+
+/// The fault that a test has armed for this call: before its job is sent, or behind its commit.
+fn broken(call: &'static str) -> Result<(), Error> {
+    let io = |kind| Err(Error::Io(std::io::Error::from(kind)));
+    match crash::fault(call).as_deref() {
+        None => Ok(()),
+        Some("io") => io(std::io::ErrorKind::Other),
+        Some("full") => io(std::io::ErrorKind::StorageFull),
+        Some("lost") => Err(Error::Closed),
+        Some("unknown") => Err(Error::UnknownCommit),
+        Some(_) => Err(Error::Busy),
+    }
+}
 
 /// The threads of one open database file.
 pub(super) struct Sqlite {
@@ -59,9 +74,13 @@ impl Sqlite {
         deadline: Option<Duration>,
         work: Work<Conn, R>,
     ) -> Result<R, Error> {
+        broken("store.write")?;
+        crash::point("CP-63");
         let (job, waiting) = job(work);
         self.send_write(job)?;
-        waiting.answer(deadline).await
+        let answer = waiting.answer(deadline).await;
+        crash::point("CP-64");
+        broken("store.written").and(answer)
     }
 
     pub(super) async fn read<R: Send + 'static>(
@@ -69,6 +88,7 @@ impl Sqlite {
         deadline: Option<Duration>,
         work: Work<Conn, R>,
     ) -> Result<R, Error> {
+        broken("store.read")?;
         let (job, waiting) = job(work);
         self.send_read(job)?;
         match waiting.answer(deadline).await {

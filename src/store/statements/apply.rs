@@ -4,6 +4,7 @@
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 
+use crate::crash;
 use crate::ids::{MessageId, Micros, PermissionId, SessionId, TurnId};
 use crate::lifecycle::{
     Change, KeyRecord, KeyResult, MessageRow, PERMISSION_KIND, Permission, Question, QuestionGuard, Session,
@@ -41,8 +42,19 @@ pub(in crate::store) async fn apply(
         } else {
             make(conn, own, change).await?;
         }
+        crash::point(between(change));
     }
     Ok(())
+}
+
+/// The crash point behind a row that is written, in a transaction that is still open.
+fn between(change: &Change) -> &'static str {
+    match change {
+        Change::InsertQuestion(_) => "CP-02",
+        Change::InsertTurn(_) | Change::SetTurn(..) => "CP-25",
+        Change::DeleteReservation(_) => "CP-35",
+        _ => "CP-10",
+    }
 }
 
 async fn make(conn: &mut Conn, own: &str, change: &Change) -> Result<(), Error> {

@@ -1,0 +1,2 @@
+//! x. May import: x
+fn main() {}
