@@ -2,7 +2,7 @@
 
 BIN := target/release/answerable
 
-.PHONY: run build test unit it mcp lint deny bench search tools
+.PHONY: run build test unit it mcp crash lint deny bench search tools
 
 # Builds the server and starts it with a scripted agent that asks; answer at http://127.0.0.1:8787/
 run: build
@@ -12,7 +12,7 @@ build:
 	cargo build --release --locked
 
 # Everything that the tests need, then all of them.
-test: tools lint deny unit it mcp
+test: tools lint deny unit it mcp crash
 
 unit:
 	cargo test --locked --lib --bins --test tidy
@@ -25,9 +25,15 @@ mcp:
 	cargo build --locked --bin answerable
 	ANSWERABLE_BIN=target/debug/answerable tests/mcp/run.sh
 
+# Kills the real binary at every crash point, and at a sample of its system calls (SWEEP=full: at each one); the last
+# line has the numbers.
+crash:
+	SWEEP=$(SWEEP) cargo test --locked --features failpoints --test crash
+
 lint:
 	cargo fmt --check
 	cargo clippy --locked --all-targets -- -D warnings
+	cargo clippy --locked --features failpoints --test crash -- -D warnings
 
 # Licences, sources and bans; advisories too. Only a database that cannot be fetched leaves those unchecked: what is
 # found in it fails.
@@ -48,8 +54,8 @@ search:
 
 # Debian packages that a new machine may lack.
 tools:
-	@for tool in cc make curl npm python3; do command -v $$tool >/dev/null || missing=1; done; \
+	@for tool in cc make curl npm python3 strace; do command -v $$tool >/dev/null || missing=1; done; \
 	python3 -m venv --help >/dev/null 2>&1 || missing=1; \
 	if [ -n "$$missing" ]; then \
-		apt-get update -qq && apt-get install -y -qq build-essential curl npm python3 python3-venv; \
+		apt-get update -qq && apt-get install -y -qq build-essential curl npm python3 python3-venv strace; \
 	fi

@@ -81,14 +81,29 @@ impl Authority {
             is_key_explicit,
             waiter: waiter.clone(),
         });
-        match self.transact_resolved(&session, command).await?.decision.effect {
-            Effect::Asked { outcome, is_new } => {
-                let receipt = Receipt::recorded(self, &session, &outcome);
-                let waiting = waiter.and_then(|id| Waiting::begin(self, &session, &outcome, id, hint));
-                Ok(Asked { outcome, is_new, waiting, receipt })
+        let own = self.clone();
+        self.kept("ask", async move {
+            match own.transact_resolved(&session, command).await?.decision.effect {
+                Effect::Asked { outcome, is_new } => {
+                    let receipt = Receipt::recorded(&own, &session, &outcome);
+                    let waiting = waiter.and_then(|id| Waiting::begin(&own, &session, &outcome, id, hint));
+                    Ok(Asked { outcome, is_new, waiting, receipt })
+                }
+                _ => Err(Error::internal("asking had another effect")),
             }
-            _ => Err(Error::internal("asking had another effect")),
-        }
+        })
+        .await
+    }
+
+    /// Runs to its end whoever hangs up: a waiter that is written down always has its [`Waiting`], and one that nobody
+    /// takes any more detaches as it is dropped (INV-37).
+    async fn kept<T: Send + 'static>(
+        &self,
+        name: &'static str,
+        work: impl Future<Output = Result<T, Error>> + Send + 'static,
+    ) -> Result<T, Error> {
+        let task = self.0.parts.tasks.spawn(name, work);
+        task.await.map_err(|error| Error::internal(&error.to_string()))?
     }
 
     /// Waits for a bundle again, or learns its recorded outcome at once.
@@ -101,15 +116,19 @@ impl Authority {
         let waiter = WaiterId::from(self.0.parts.ids.fresh());
         let hint = self.0.hints.subscribe(&session);
         let command = Command::RegisterWaiter(pending_id.clone(), waiter.clone());
-        match self.transact(&session, command).await?.decision.effect {
-            Effect::Outcome(outcome) => {
-                let waiting = Waiting::begin(self, &session, &outcome, waiter, hint);
-                debug_assert_eq!(waiting.is_some(), outcome.status == OutcomeStatus::Pending);
-                let receipt = Receipt::recorded(self, &session, &outcome);
-                Ok(Awaited { outcome, waiting, receipt })
+        let own = self.clone();
+        self.kept("await", async move {
+            match own.transact(&session, command).await?.decision.effect {
+                Effect::Outcome(outcome) => {
+                    let waiting = Waiting::begin(&own, &session, &outcome, waiter, hint);
+                    debug_assert_eq!(waiting.is_some(), outcome.status == OutcomeStatus::Pending);
+                    let receipt = Receipt::recorded(&own, &session, &outcome);
+                    Ok(Awaited { outcome, waiting, receipt })
+                }
+                _ => Err(Error::internal("waiting had another effect")),
             }
-            _ => Err(Error::internal("waiting had another effect")),
-        }
+        })
+        .await
     }
 }
 

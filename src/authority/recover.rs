@@ -3,7 +3,7 @@
 
 use crate::crash;
 use crate::ids::SessionId;
-use crate::lifecycle::{Command, Effect, Recovery, Refusal};
+use crate::lifecycle::{Command, Effect, Recovery, Refusal, decide};
 use crate::outbox;
 
 use super::{Authority, Error};
@@ -30,23 +30,29 @@ impl Authority {
     pub async fn recover(&self) -> Result<Recovery, RecoveryError> {
         let sessions =
             self.store().sessions_to_recover().await.map_err(|error| RecoveryError::Failed(error.into()))?;
-        let mut total = Recovery::default();
-        let mut malformed = Vec::new();
-        for session in sessions {
-            match self.recover_session(&session).await {
-                Ok(done) => add(&mut total, done),
-                Err(Error::Refused(Refusal::Malformed { row, reason })) => {
-                    malformed.push(format!("session {session}, {row}: {reason}"));
-                }
-                Err(error) => return Err(RecoveryError::Failed(error)),
-            }
-        }
+        let malformed = self.malformed(&sessions).await.map_err(RecoveryError::Failed)?;
         if !malformed.is_empty() {
             return Err(RecoveryError::Malformed(malformed));
+        }
+        let mut total = Recovery::default();
+        for session in sessions {
+            add(&mut total, self.recover_session(&session).await.map_err(RecoveryError::Failed)?);
         }
         crash::point("CP-52");
         self.0.parts.relay.drain().await?;
         Ok(total)
+    }
+
+    /// What recovery would refuse, of all sessions, before anything of any is changed (CP-55).
+    async fn malformed(&self, sessions: &[SessionId]) -> Result<Vec<String>, Error> {
+        let mut found = Vec::new();
+        for session in sessions {
+            let view = self.store().view(session, Command::Recover.focus()).await?;
+            if let Err(Refusal::Malformed { row, reason }) = decide(&view, &Command::Recover, &self.stamp()) {
+                found.push(format!("session {session}, {row}: {reason}"));
+            }
+        }
+        Ok(found)
     }
 
     async fn recover_session(&self, session: &SessionId) -> Result<Recovery, Error> {
@@ -63,4 +69,5 @@ fn add(total: &mut Recovery, done: Recovery) {
     total.restored += done.restored;
     total.retired += done.retired;
     total.detached += done.detached;
+    total.expired += done.expired;
 }

@@ -18,7 +18,7 @@ pub(super) struct Passed {
 }
 
 impl Authority {
-    fn stamp(&self) -> Stamp {
+    pub(super) fn stamp(&self) -> Stamp {
         let parts = &self.0.parts;
         Stamp { now: parts.clock.now(), epoch: parts.epoch, base: parts.ids.fresh() }
     }

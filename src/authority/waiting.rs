@@ -154,10 +154,10 @@ impl Waiting {
     }
 
     /// The bound has passed: take what came at the last moment, else detach.
-    async fn give_up(mut self) -> Result<(Outcome, Receipt), Error> {
+    async fn give_up(self) -> Result<(Outcome, Receipt), Error> {
         let outcome = self.take().await?;
         if outcome.status == OutcomeStatus::Pending {
-            self.is_over = true;
+            // Cut off here, or failed, it is tried once more when this is dropped.
             let command = self.drop_command();
             self.authority.transact(&self.session, command).await?;
             self.authority.pause_later(&self.session, &self.turn, &self.pending_id);

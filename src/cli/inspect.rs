@@ -119,6 +119,7 @@ fn told(done: &Recovery) -> String {
         (done.restored, "responses are given back: their bundles can be answered again"),
         (done.retired, "responses are closed without effect: a newer turn or the session's end came first"),
         (done.detached, "bundles are marked detached: nobody waits for them"),
+        (done.expired, "sessions that are over have their questions expired"),
     ];
     let told: Vec<_> =
         parts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();

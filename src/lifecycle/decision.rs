@@ -147,4 +147,6 @@ pub struct Recovery {
     pub retired: usize,
     /// Bundles marked detached.
     pub detached: usize,
+    /// Sessions that were over and still held something as pending.
+    pub expired: usize,
 }

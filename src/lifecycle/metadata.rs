@@ -196,7 +196,7 @@ impl Keys {
         let is_there = self.0.get(key).is_some_and(|value| !value.is_null());
         let read = self.take_if(key, read);
         if is_there && read.is_none() && wrong.is_none() {
-            *wrong = Some(format!("{key} has a wrong type"));
+            *wrong = Some(format!("{key} cannot be read"));
         }
         if !is_there {
             self.0.remove(key);
@@ -362,7 +362,7 @@ fn take_source(keys: &mut Keys, wrong: &mut Option<String>) -> Option<ClaimRef> 
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let pending = keys.checked(wrong, "prompt_dispatch_clarification_pending_id", text);
     let turn_id = keys.checked(wrong, "prompt_dispatch_clarification_turn_id", text);
-    let ids = keys.checked(wrong, "prompt_dispatch_clarification_message_ids", as_texts);
+    let ids = keys.checked(wrong, "prompt_dispatch_clarification_message_ids", as_ids);
     let claim_id = keys.checked(wrong, "prompt_dispatch_claim_id", text);
     let pending = pending.filter(|id| !id.is_empty())?;
     Some(ClaimRef {
@@ -373,8 +373,17 @@ fn take_source(keys: &mut Keys, wrong: &mut Option<String>) -> Option<ClaimRef> 
     })
 }
 
-fn as_texts(value: &Value) -> Option<Vec<String>> {
-    value.as_array()?.iter().map(|item| item.as_str().map(str::to_owned)).collect()
+/// A list of ids: each one a text that is not empty, none of them twice (CP-55).
+fn as_ids(value: &Value) -> Option<Vec<String>> {
+    let mut ids = Vec::new();
+    for item in value.as_array()? {
+        let id = item.as_str().filter(|id| !id.is_empty())?.to_owned();
+        if ids.contains(&id) {
+            return None;
+        }
+        ids.push(id);
+    }
+    Some(ids)
 }
 
 fn put_source(out: &mut Out, source: &ClaimRef) {

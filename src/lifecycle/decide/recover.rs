@@ -2,16 +2,18 @@
 //! Only what it owned is touched, and a second run changes nothing (INV-24).
 //! May import: ids and the rest of lifecycle.
 
+use crate::ids::MessageId;
 use crate::lifecycle::{Bundle, DispatchOutcome, Effect, Question, Recovery, Refusal, Turn};
 
 use super::draft::Draft;
-use super::{claim, dispatch, turn, waiter};
+use super::{claim, dispatch, session, turn, waiter};
 
 pub(super) fn recover(d: &mut Draft) -> Result<Effect, Refusal> {
     let mut done = Recovery::default();
     reservations(d, &mut done)?;
     claims(d, &mut done);
     waiters(d, &mut done);
+    expired(d, &mut done)?;
     Ok(if done == Recovery::default() { Effect::Unchanged } else { Effect::Recovered(done) })
 }
 
@@ -55,8 +57,12 @@ fn check(d: &Draft, turn: &Turn) -> Result<(), Refusal> {
     let Some(source) = turn.reservation.as_ref().and_then(|r| r.source.as_ref()) else { return Ok(()) };
     let held: Vec<&Question> =
         d.view.bundle(&source.pending_id).map(|b| b.claimed().collect()).unwrap_or_default();
-    match held.iter().find(|q| !source.message_ids.contains(&q.id)) {
-        Some(stray) => Err(malformed(format!("its claim does not name message {}", stray.id))),
+    if let Some(stray) = held.iter().find(|q| !source.message_ids.contains(&q.id)) {
+        return Err(malformed(format!("its claim does not name message {}", stray.id)));
+    }
+    let is_held = |id: &&MessageId| held.iter().any(|q| &q.id == *id);
+    match source.message_ids.iter().find(|id| source.claim_id.is_some() && !is_held(id)) {
+        Some(id) => Err(malformed(format!("its claim names message {id}, which it does not hold"))),
         None => Ok(()),
     }
 }
@@ -87,6 +93,14 @@ fn give_back(d: &mut Draft, rows: &[Question], done: &mut Recovery) {
         claim::retire(d, rows, None);
         done.retired += 1;
     }
+}
+
+/// A session that is over and still holds something as pending, from whatever wrote it so (CP-47).
+fn expired(d: &mut Draft, done: &mut Recovery) -> Result<(), Refusal> {
+    if d.session()?.state.is_terminal() && session::expire(d)? == Effect::Done {
+        done.expired += 1;
+    }
+    Ok(())
 }
 
 /// Waiters died with their server: their bundles are detached once, and say so once (CP-05).

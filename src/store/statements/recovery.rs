@@ -16,7 +16,8 @@ use crate::store::schema::{
 use super::Conn;
 
 /// Sessions in which a dead generation left something, in the order of their ids: open intents, reservations,
-/// waiters of generations that are not alive, and live bundles that nobody waits for.
+/// waiters of generations that are not alive, live bundles that nobody waits for, and undecided ones of sessions
+/// that are over.
 pub(in crate::store) async fn sessions_to_recover(conn: &mut Conn) -> Result<Vec<SessionId>, Error> {
     let claimed = messages::table.filter(messages::has_intent).select(messages::session_id);
     let reserved = turns::table.filter(turns::is_reserved).select(turns::session_id);
@@ -26,7 +27,31 @@ pub(in crate::store) async fn sessions_to_recover(conn: &mut Conn) -> Result<Vec
     ids.extend(reserved.load::<String>(conn).await?);
     ids.extend(orphaned.load::<String>(conn).await?);
     ids.extend(ownerless(conn).await?);
+    ids.extend(unexpired(conn).await?);
     Ok(ids.into_iter().map(SessionId::new).collect())
+}
+
+#[derive(QueryableByName)]
+struct Own {
+    #[diesel(sql_type = diesel::sql_types::Text)]
+    session_id: String,
+}
+
+/// Sessions that are over while their current turn still holds undecided rows (CP-47).
+async fn unexpired(conn: &mut Conn) -> Result<Vec<String>, Error> {
+    let rows: Vec<Own> = diesel::sql_query(
+        "SELECT DISTINCT s.id AS session_id FROM task_sessions s
+         CROSS JOIN task_session_turns c CROSS JOIN task_session_messages m
+         WHERE NOT s.is_live
+             AND c.id = (SELECT t.id FROM task_session_turns t WHERE t.session_id = s.id AND t.is_authoritative
+                 ORDER BY t.ordinal DESC LIMIT 1)
+             AND m.is_open AND m.session_id = s.id AND m.turn_id = c.id
+             AND NOT EXISTS (SELECT 1 FROM task_session_messages o WHERE o.is_question AND o.pending_id = m.pending_id
+                 AND o.session_id = m.session_id AND o.turn_id NOT IN (m.turn_id, ''))",
+    )
+    .load(conn)
+    .await?;
+    Ok(rows.into_iter().map(|row| row.session_id).collect())
 }
 
 /// Sessions with an active bundle that is not marked detached though nobody alive waits for it.

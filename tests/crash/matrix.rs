@@ -1,0 +1,125 @@
+//! Every cell of the matrix, for bundles of one question and of three with one decided before; run on a few threads.
+//! May import: its siblings.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Mutex;
+
+use super::scene::{Scene, Template};
+use super::{answers, dispatch, starts, turns};
+
+type Path = for<'s> fn(&'s Scene) -> Pin<Box<dyn Future<Output = ()> + 's>>;
+
+macro_rules! cells {
+    ($($room:ident :: $name:ident,)*) => {
+        &[$((stringify!($name), |scene| Box::pin($room::$name(scene)))),*]
+    };
+}
+
+const CELLS: &[(&str, Path)] = cells![
+    turns::cp_01,
+    turns::cp_02,
+    turns::cp_03,
+    turns::cp_04,
+    turns::cp_03_again,
+    turns::cp_04_again,
+    turns::cp_04_hang_up,
+    turns::cp_05,
+    turns::cp_06,
+    turns::cp_07,
+    turns::cp_08,
+    answers::cp_09,
+    answers::cp_09_detached,
+    answers::cp_10,
+    answers::cp_11,
+    answers::cp_12,
+    answers::cp_12_skip,
+    answers::cp_13,
+    answers::cp_13_alive,
+    answers::cp_14,
+    answers::cp_15,
+    answers::cp_15_alive,
+    answers::cp_16,
+    answers::cp_17,
+    answers::cp_18,
+    answers::cp_19,
+    answers::cp_20,
+    answers::cp_20_restored,
+    answers::cp_20_race,
+    answers::cp_22,
+    answers::cp_23,
+    dispatch::cp_24,
+    dispatch::cp_25,
+    dispatch::cp_26,
+    dispatch::cp_27,
+    dispatch::cp_28,
+    dispatch::cp_29,
+    dispatch::cp_30,
+    dispatch::cp_31,
+    dispatch::cp_32,
+    dispatch::cp_33,
+    dispatch::cp_33_unknown,
+    dispatch::cp_34,
+    dispatch::cp_34_rows,
+    dispatch::cp_35,
+    dispatch::cp_36,
+    dispatch::cp_36_revoked,
+    dispatch::cp_37,
+    dispatch::cp_38,
+    dispatch::cp_38_committed,
+    dispatch::cp_39,
+    dispatch::cp_39_committed,
+    dispatch::cp_40,
+    turns::cp_41,
+    turns::cp_42,
+    turns::cp_43,
+    turns::cp_44,
+    turns::cp_44_committed,
+    turns::cp_45,
+    turns::cp_46,
+    turns::cp_46_committed,
+    turns::cp_47,
+    turns::cp_48,
+    turns::cp_49,
+    turns::cp_63,
+    turns::cp_64,
+    starts::cp_50,
+    starts::cp_50_rows,
+    starts::cp_51,
+    starts::cp_52,
+    starts::cp_53,
+    starts::cp_53_order,
+    starts::cp_54,
+    starts::cp_55,
+    starts::flags,
+    starts::cp_56,
+    starts::cp_57,
+    starts::cp_61,
+    starts::cp_62,
+    starts::inspected,
+];
+
+/// Runs the cells whose names hold `only`: how many there were, and which broke.
+pub fn run(only: Option<&str>, at_once: usize) -> (usize, Vec<String>) {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let templates = [1, 3].map(|size| (size, runtime().block_on(Template::new(size))));
+    let wanted = CELLS.iter().filter(|(name, _)| only.is_none_or(|only| name.contains(only)));
+    let jobs: Vec<_> = wanted.flat_map(|cell| templates.iter().map(move |(size, t)| (cell, size, t))).collect();
+    let (queue, broken) = (Mutex::new(jobs.iter()), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..at_once {
+            scope.spawn(|| {
+                loop {
+                    let next = queue.lock().unwrap().next();
+                    let Some(((name, path), size, template)) = next else { return };
+                    let scene = template.copy();
+                    let run = || runtime().block_on(path(&scene));
+                    if catch_unwind(AssertUnwindSafe(run)).is_err() {
+                        broken.lock().unwrap().push(format!("{name} with {size}"));
+                    }
+                }
+            });
+        }
+    });
+    (jobs.len(), broken.into_inner().unwrap())
+}
