@@ -68,6 +68,7 @@ impl Options {
                 batch_max: count(limits.writer_batch),
                 queue_max: count(limits.writer_queue),
                 read_queue_max: count(limits.read_queue),
+                views_max: count(limits.kept_views),
                 busy_timeout_ms: limits.busy_timeout_ms,
                 is_group_commit_on: true,
             },

@@ -59,6 +59,7 @@ limits! {
     writer_batch = 128 in 1..=10_000, "ANSWERABLE_WRITER_BATCH", "Transactions that one commit may carry.";
     writer_queue = 1_024 in 1..=100_000, "ANSWERABLE_WRITER_QUEUE", "Transactions that may wait for the writer.";
     read_queue = 1_024 in 1..=100_000, "ANSWERABLE_READ_QUEUE", "Reads that may wait for a reader.";
+    kept_views = 1_024 in 0..=1_000_000, "ANSWERABLE_KEPT_VIEWS", "Sessions whose state the writer keeps in memory between two changes.";
     busy_timeout_ms = 5_000 in 1..=600_000, "ANSWERABLE_BUSY_TIMEOUT_MS", "How long to wait for a lock of the database file.";
     persistence_timeout_ms = 30_000 in 100..=600_000, "ANSWERABLE_PERSISTENCE_TIMEOUT_MS", "How long one durable step may take.";
     respond_wait_ms = 10_000 in 100..=600_000, "ANSWERABLE_RESPOND_WAIT_MS", "How long a response waits for its agent to take it.";

@@ -20,6 +20,7 @@ mod refusal;
 #[cfg(test)]
 mod search;
 mod session;
+mod standing;
 mod turn;
 mod validate;
 #[cfg(test)]

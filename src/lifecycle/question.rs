@@ -172,6 +172,11 @@ pub struct Bundle {
 }
 
 impl Bundle {
+    /// Its place among bundles, by which all readers list them: when it was asked, then its id.
+    pub fn place(&self) -> (Option<Micros>, &PendingId) {
+        (self.questions.iter().map(|question| question.created_at).min(), &self.pending_id)
+    }
+
     /// The one turn of its rows: empty ids do not count, two different ones leave none (INV-31).
     pub fn turn_id(&self) -> Option<&TurnId> {
         let mut ids = self.questions.iter().map(|q| &q.turn_id).filter(|id| !id.as_str().is_empty());

@@ -99,3 +99,11 @@ pub struct Session {
     /// When it ended, if it did.
     pub completed_at: Option<Micros>,
 }
+
+impl Session {
+    /// The other is this one with a later sequence and time, and nothing else.
+    pub fn differs_in_counters_only(&self, other: &Self) -> bool {
+        let moved = Self { sequence: other.sequence, updated_at: other.updated_at, ..self.clone() };
+        &moved == other
+    }
+}

@@ -7,6 +7,7 @@
 mod check;
 mod error;
 mod job;
+mod kept;
 mod meter;
 mod options;
 mod reads;
@@ -118,8 +119,9 @@ impl Store {
     where
         F: Fn(&SessionView) -> Result<Decision, Refusal> + Send + 'static,
     {
-        let session = session.clone();
-        run!(self.write(transact::transact, &session, &focus, epoch, decide))
+        match &self.engine {
+            Engine::Sqlite(engine) => engine.transact(self.deadline, session.clone(), focus, epoch, decide).await,
+        }
     }
 
     /// What a decision would see now.

@@ -15,6 +15,8 @@ pub struct StoreOptions {
     pub queue_max: usize,
     /// Reading jobs that may wait.
     pub read_queue_max: usize,
+    /// Sessions whose view the writer keeps between two decisions; 0 keeps none.
+    pub views_max: usize,
     /// How long to wait for a lock of the file.
     pub busy_timeout_ms: u64,
     /// Several jobs share a commit. Off only to measure what it is worth.
@@ -30,6 +32,7 @@ impl StoreOptions {
             batch_max: 128,
             queue_max: 1024,
             read_queue_max: 1024,
+            views_max: 1024,
             busy_timeout_ms: 5_000,
             is_group_commit_on: true,
         }

@@ -34,7 +34,7 @@ pub(super) fn json(map: Map<String, Value>) -> String {
 }
 
 #[derive(Clone, Debug, Queryable, Selectable, Insertable, AsChangeset)]
-#[diesel(table_name = task_sessions, treat_none_as_null = true)]
+#[diesel(table_name = task_sessions, treat_none_as_null = true, treat_none_as_default_value = false)]
 pub(super) struct SessionRecord {
     pub(super) id: String,
     pub(super) task_id: String,
@@ -91,7 +91,7 @@ impl SessionRecord {
 }
 
 #[derive(Clone, Debug, Queryable, Selectable, Insertable, AsChangeset)]
-#[diesel(table_name = task_session_turns, treat_none_as_null = true)]
+#[diesel(table_name = task_session_turns, treat_none_as_null = true, treat_none_as_default_value = false)]
 pub(super) struct TurnRecord {
     pub(super) id: String,
     pub(super) session_id: String,
@@ -346,17 +346,6 @@ impl OutboxRecord {
             is_accepted: self.is_accepted,
         })
     }
-}
-
-#[derive(Clone, Debug, Insertable)]
-#[diesel(table_name = outbox_events)]
-pub(super) struct NewOutboxRecord {
-    pub(super) event_id: String,
-    pub(super) body: String,
-    pub(super) workspace_id: String,
-    pub(super) task_id: String,
-    pub(super) session_id: Option<String>,
-    pub(super) created_us: i64,
 }
 
 #[derive(Clone, Debug, Queryable, Selectable, Insertable)]

@@ -19,7 +19,7 @@ impl Store {
     /// # Errors
     /// The world broke.
     pub async fn outbox_accept(&self, positions: Vec<Position>, now: Micros) -> Result<(), Error> {
-        run!(self.write(outbox::accept, &positions, now))
+        run!(self.mark(outbox::accept, &positions, now))
     }
 
     /// Adds a workspace (CP-63, CP-64).

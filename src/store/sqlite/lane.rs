@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use diesel::SqliteConnection;
 use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
+use futures_util::FutureExt;
 use tokio::sync::oneshot;
 
 use crate::store::error::Error;
@@ -14,7 +15,8 @@ use crate::store::job::Job;
 use crate::store::meter::Meter;
 use crate::store::options::StoreOptions;
 
-use super::connection::{Conn, damage, open_writer, with, wrap};
+use super::connection::{damage, open_writer, with, wrap};
+use super::desk::Desk;
 use super::lock::FileLock;
 use super::schema_check::prepare;
 
@@ -23,7 +25,7 @@ const IDLE: Duration = Duration::from_secs(2);
 /// A log of this size is truncated when the lane rests.
 const WAL_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-type Queued = Box<dyn Job<Conn>>;
+type Queued = Box<dyn Job<Desk>>;
 type Manager = AnsiTransactionManager;
 
 /// The sending end.
@@ -74,7 +76,7 @@ impl Lane {
 
 /// The lane's thread.
 struct Writer {
-    conn: Conn,
+    desk: Desk,
     options: StoreOptions,
     meter: Arc<Meter>,
     has_written: bool,
@@ -89,8 +91,8 @@ impl Writer {
         super::schema_check::check_header(&options.path)?;
         let mut raw = open_writer(&options.path, options.busy_timeout_ms)?;
         prepare(&mut raw)?;
-        let conn = wrap(raw, &meter);
-        Ok(Self { conn, options, meter, has_written: false, has_checked: false, _lock: lock })
+        let desk = Desk::new(wrap(raw, &meter), options.views_max);
+        Ok(Self { desk, options, meter, has_written: false, has_checked: false, _lock: lock })
     }
 
     fn serve(&mut self, queue: &Receiver<Queued>) {
@@ -111,7 +113,7 @@ impl Writer {
     fn commit_group(&mut self, jobs: Vec<Queued>) {
         let jobs: Vec<_> = jobs.into_iter().filter(|job| job.begin()).collect();
         self.has_written = true;
-        if let Err(error) = with(&mut self.conn, |c| Manager::begin_transaction_sql(c, "BEGIN IMMEDIATE")) {
+        if let Err(error) = with(&mut self.desk.conn, |c| Manager::begin_transaction_sql(c, "BEGIN IMMEDIATE")) {
             self.note_failure(&error);
             return answer_all(jobs, || Error::Busy);
         }
@@ -127,7 +129,7 @@ impl Writer {
                 return answer_all(waiting, || Error::RolledBack);
             }
         }
-        match with(&mut self.conn, Manager::commit_transaction) {
+        match self.commit() {
             Ok(()) => done.into_iter().for_each(|job| job.answer(Ok(()))),
             Err(error) => {
                 self.note_failure(&error);
@@ -138,23 +140,29 @@ impl Writer {
         }
     }
 
+    fn commit(&mut self) -> Result<(), Error> {
+        self.desk.write_touched().now_or_never().ok_or(Error::Panicked)??;
+        with(&mut self.desk.conn, Manager::commit_transaction)
+    }
+
     /// Runs a job in its savepoint. False: the savepoint was lost, and with it the transaction.
-    fn run_one(&mut self, job: &mut dyn Job<Conn>) -> bool {
-        if with(&mut self.conn, Manager::begin_transaction).is_err() {
+    fn run_one(&mut self, job: &mut dyn Job<Desk>) -> bool {
+        if with(&mut self.desk.conn, Manager::begin_transaction).is_err() {
             return false;
         }
         let step =
-            if job.run(&mut self.conn) { Manager::commit_transaction } else { Manager::rollback_transaction };
-        with(&mut self.conn, step).is_ok()
+            if job.run(&mut self.desk) { Manager::commit_transaction } else { Manager::rollback_transaction };
+        with(&mut self.desk.conn, step).is_ok()
     }
 
     /// Back to a connection without a transaction, whatever it takes.
     fn reset(&mut self) {
+        self.desk.forget();
         for _ in 0..2 {
-            let _ = with(&mut self.conn, Manager::rollback_transaction);
+            let _ = with(&mut self.desk.conn, Manager::rollback_transaction);
         }
         match open_writer(&self.options.path, self.options.busy_timeout_ms) {
-            Ok(raw) => self.conn = wrap(raw, &self.meter),
+            Ok(raw) => self.desk = Desk::new(wrap(raw, &self.meter), self.options.views_max),
             Err(error) => tracing::error!(%error, "the database does not open again"),
         }
     }
@@ -165,7 +173,7 @@ impl Writer {
         if matches!(error, Error::Busy) || std::mem::replace(&mut self.has_checked, true) {
             return;
         }
-        match with(&mut self.conn, damage) {
+        match with(&mut self.desk.conn, damage) {
             Ok(damage) if damage.is_empty() => tracing::warn!("the pages of the database are whole"),
             Ok(damage) => tracing::error!(?damage, "the database is damaged"),
             Err(error) => tracing::error!(%error, "the database could not be checked"),
@@ -181,14 +189,14 @@ impl Writer {
         wal.push("-wal");
         let bytes = std::fs::metadata(wal).map_or(0, |file| file.len());
         if bytes > WAL_BYTES_MAX
-            && let Err(error) = with(&mut self.conn, truncate)
+            && let Err(error) = with(&mut self.desk.conn, truncate)
         {
             tracing::warn!(%error, bytes, "the log could not be truncated");
         }
     }
 
     fn close(&mut self) -> Result<(), Error> {
-        with(&mut self.conn, truncate)
+        with(&mut self.desk.conn, truncate)
     }
 }
 

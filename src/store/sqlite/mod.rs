@@ -2,6 +2,7 @@
 //! May import: the store's shared parts.
 
 mod connection;
+mod desk;
 mod lane;
 mod lock;
 mod readers;
@@ -16,11 +17,15 @@ use futures_util::future::ready;
 use tokio::sync::oneshot;
 
 use crate::crash;
+use crate::ids::{Epoch, SessionId};
+use crate::lifecycle::{Decision, Focus, Refusal, SessionView};
 
 use super::error::Error;
 use super::job::{Job, Work, job};
 use super::meter::Meter;
 use super::options::StoreOptions;
+use super::rows::Decided;
+use desk::Desk;
 
 pub(super) use connection::Conn;
 #[cfg(test)]
@@ -69,18 +74,44 @@ impl Sqlite {
         Ok(Self { lane: Mutex::new(None), readers: Mutex::new(Some(readers)), meter })
     }
 
+    /// The door.
+    pub(super) async fn transact<F>(
+        &self,
+        deadline: Option<Duration>,
+        session: SessionId,
+        focus: Focus,
+        epoch: Epoch,
+        decide: F,
+    ) -> Result<Result<Decided, Refusal>, Error>
+    where
+        F: Fn(&SessionView) -> Result<Decision, Refusal> + Send + 'static,
+    {
+        let work: Work<Desk, _> = Box::new(move |desk: &mut Desk| {
+            Box::pin(async move { desk.transact(&session, &focus, epoch, decide).await })
+        });
+        self.send_write(deadline, work).await
+    }
+
+    /// A write beside the door; views are loaded anew after it.
     pub(super) async fn write<R: Send + 'static>(
         &self,
         deadline: Option<Duration>,
         work: Work<Conn, R>,
     ) -> Result<R, Error> {
-        broken("store.write")?;
-        crash::point("CP-63");
-        let (job, waiting) = job(work);
-        self.send_write(job)?;
-        let answer = waiting.answer(deadline).await;
-        crash::point("CP-64");
-        broken("store.written").and(answer)
+        let work: Work<Desk, R> = Box::new(move |desk: &mut Desk| {
+            desk.forget_views();
+            work(&mut desk.conn)
+        });
+        self.send_write(deadline, work).await
+    }
+
+    /// A write of what is in no view.
+    pub(super) async fn mark<R: Send + 'static>(
+        &self,
+        deadline: Option<Duration>,
+        work: Work<Conn, R>,
+    ) -> Result<R, Error> {
+        self.send_write(deadline, Box::new(move |desk: &mut Desk| work(&mut desk.conn))).await
     }
 
     pub(super) async fn read<R: Send + 'static>(
@@ -98,7 +129,21 @@ impl Sqlite {
         }
     }
 
-    fn send_write(&self, job: Box<dyn Job<Conn>>) -> Result<(), Error> {
+    async fn send_write<R: Send + 'static>(
+        &self,
+        deadline: Option<Duration>,
+        work: Work<Desk, R>,
+    ) -> Result<R, Error> {
+        broken("store.write")?;
+        crash::point("CP-63");
+        let (job, waiting) = job(work);
+        self.send_job(job)?;
+        let answer = waiting.answer(deadline).await;
+        crash::point("CP-64");
+        broken("store.written").and(answer)
+    }
+
+    fn send_job(&self, job: Box<dyn Job<Desk>>) -> Result<(), Error> {
         let lane = self.lane.lock().unwrap_or_else(PoisonError::into_inner);
         lane.as_ref().ok_or(Error::Closed)?.send(job)
     }

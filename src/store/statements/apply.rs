@@ -11,10 +11,11 @@ use crate::lifecycle::{
     SessionView, Turn, TurnGuard, Waiter, permission_metadata, question_metadata,
 };
 use crate::store::error::Error;
+use crate::store::kept::Kept;
 use crate::store::records::{KeyRow, NewMessageRecord, SessionRecord, TurnRecord, json, object, result_columns};
 use crate::store::schema::{
     clarification_waiters as waiters, client_keys as keys, task_session_messages as messages,
-    task_session_turns as turns, task_sessions as sessions, tasks,
+    task_session_turns as turns, task_sessions as sessions,
 };
 
 use super::{Conn, view};
@@ -37,11 +38,7 @@ pub(in crate::store) async fn apply(
         if matches!(change, Change::SetSession(_)) && Some(index) != last_set {
             continue;
         }
-        if let Change::TouchTask(at) = change {
-            task_touch(conn, view, changes, *at).await?;
-        } else {
-            make(conn, own, change).await?;
-        }
+        make(conn, own, view, change).await?;
         crash::point(between(change));
     }
     Ok(())
@@ -57,10 +54,10 @@ fn between(change: &Change) -> &'static str {
     }
 }
 
-async fn make(conn: &mut Conn, own: &str, change: &Change) -> Result<(), Error> {
+async fn make(conn: &mut Conn, own: &str, view: &SessionView, change: &Change) -> Result<(), Error> {
     match change {
         Change::InsertSession(session) => session_insert(conn, session).await,
-        Change::SetSession(session) => session_set(conn, session).await,
+        Change::SetSession(session) => session_set(conn, view.session.as_ref(), session).await,
         Change::DeleteSession => session_delete(conn, own).await,
         Change::InsertTurn(turn) => turn_insert(conn, own, turn).await,
         Change::SetTurn(guard, turn) => turn_set(conn, own, *guard, turn).await,
@@ -81,6 +78,7 @@ async fn make(conn: &mut Conn, own: &str, change: &Change) -> Result<(), Error> 
         }
         Change::InsertKey(record) => key_insert(conn, own, record).await,
         Change::DeleteKeys(result) => keys_delete(conn, own, result).await,
+        // Written by the engine, which may do so once for many decisions.
         Change::TouchTask(_) => Ok(()),
     }
 }
@@ -95,12 +93,18 @@ async fn session_insert(conn: &mut Conn, session: &Session) -> Result<(), Error>
     one(diesel::insert_into(sessions::table).values(values).execute(conn).await?, "session", session.id.as_str())
 }
 
-async fn session_set(conn: &mut Conn, session: &Session) -> Result<(), Error> {
+/// Most decisions move nothing but the session's counters; those are in no index.
+async fn session_set(conn: &mut Conn, old: Option<&Session>, session: &Session) -> Result<(), Error> {
     let row = sessions::table
         .filter(sessions::id.eq(session.id.as_str()))
         .filter(sessions::sequence.le(session.sequence.0))
         .filter(sessions::generation.le(session.generation.0));
-    let count = diesel::update(row).set(SessionRecord::new(session)).execute(conn).await?;
+    let count = if old.is_some_and(|old| old.differs_in_counters_only(session)) {
+        let set = (sessions::sequence.eq(session.sequence.0), sessions::updated_us.eq(session.updated_at.0));
+        Kept(diesel::update(row).set(set)).execute(conn).await?
+    } else {
+        Kept(diesel::update(row).set(SessionRecord::new(session))).execute(conn).await?
+    };
     one(count, "session", session.id.as_str())
 }
 
@@ -119,7 +123,7 @@ async fn turn_insert(conn: &mut Conn, own: &str, turn: &Turn) -> Result<(), Erro
     // An ordinal is never given out twice, so the session remembers it even when its turn is deleted.
     let row = sessions::table.filter(sessions::id.eq(own)).filter(sessions::last_ordinal.lt(turn.ordinal.0));
     let set = (sessions::last_ordinal.eq(turn.ordinal.0), sessions::last_started_us.eq(turn.started_at.0));
-    one(diesel::update(row).set(set).execute(conn).await?, "ordinal of turn", turn.id.as_str())
+    one(Kept(diesel::update(row).set(set)).execute(conn).await?, "ordinal of turn", turn.id.as_str())
 }
 
 async fn turn_set(conn: &mut Conn, own: &str, guard: TurnGuard, turn: &Turn) -> Result<(), Error> {
@@ -129,7 +133,7 @@ async fn turn_set(conn: &mut Conn, own: &str, guard: TurnGuard, turn: &Turn) -> 
         .filter(turns::is_reserved.eq(guard.is_reserved))
         .filter(turns::is_attempted.eq(guard.is_attempted))
         .filter(turns::has_ended.eq(guard.has_ended));
-    let count = diesel::update(row).set(TurnRecord::new(own, turn)).execute(conn).await?;
+    let count = Kept(diesel::update(row).set(TurnRecord::new(own, turn))).execute(conn).await?;
     one(count, "turn", turn.id.as_str())
 }
 
@@ -191,13 +195,13 @@ async fn question_set(
         .filter(messages::has_intent.eq(guard.has_intent));
     let set =
         (messages::metadata.eq(json(question_metadata(question))), messages::updated_us.eq(question.updated_at.0));
-    one(diesel::update(row).set(set).execute(conn).await?, "question", question.id.as_str())
+    one(Kept(diesel::update(row).set(set)).execute(conn).await?, "question", question.id.as_str())
 }
 
 async fn content_set(conn: &mut Conn, own: &str, id: &MessageId, content: &str, at: Micros) -> Result<(), Error> {
     let row = messages::table.filter(messages::id.eq(id.as_str())).filter(messages::session_id.eq(own));
     let set = (messages::content.eq(content), messages::updated_us.eq(at.0));
-    one(diesel::update(row).set(set).execute(conn).await?, "message", id.as_str())
+    one(Kept(diesel::update(row).set(set)).execute(conn).await?, "message", id.as_str())
 }
 
 async fn message_delete(conn: &mut Conn, own: &str, id: &MessageId) -> Result<(), Error> {
@@ -223,7 +227,7 @@ async fn permission_resolve(
     metadata.insert("status".to_owned(), status.into());
     let row = messages::table.filter(messages::id.eq(row_id)).filter(messages::is_permission_open);
     let set = (messages::metadata.eq(json(metadata)), messages::updated_us.eq(at.0));
-    one(diesel::update(row).set(set).execute(conn).await?, "permission", id.as_str())
+    one(Kept(diesel::update(row).set(set)).execute(conn).await?, "permission", id.as_str())
 }
 
 async fn waiter_insert(conn: &mut Conn, own: &str, waiter: &Waiter) -> Result<(), Error> {
@@ -250,17 +254,5 @@ async fn keys_delete(conn: &mut Conn, own: &str, result: &KeyResult) -> Result<(
         .filter(keys::result_id.eq(id))
         .filter(keys::result_claim.eq(claim));
     diesel::delete(rows).execute(conn).await?;
-    Ok(())
-}
-
-/// Moves the task's last activity, forwards only. A task that went with its session is no fault.
-async fn task_touch(conn: &mut Conn, view: &SessionView, changes: &[Change], at: Micros) -> Result<(), Error> {
-    let made = changes.iter().find_map(|change| match change {
-        Change::InsertSession(session) => Some(session),
-        _ => None,
-    });
-    let Some(session) = made.or(view.session.as_ref()) else { return Ok(()) };
-    let row = tasks::table.filter(tasks::id.eq(session.task_id.as_str())).filter(tasks::last_activity_us.lt(at.0));
-    diesel::update(row).set(tasks::last_activity_us.eq(at.0)).execute(conn).await?;
     Ok(())
 }

@@ -32,12 +32,8 @@ pub(super) fn group(questions: Vec<Question>) -> Vec<Bundle> {
         Bundle { pending_id, questions }
     };
     let mut bundles: Vec<Bundle> = bundles.into_iter().map(sorted).collect();
-    bundles.sort_by_cached_key(|bundle| (first_asked(bundle), bundle.pending_id.clone()));
+    bundles.sort_by(|a, b| a.place().cmp(&b.place()));
     bundles
-}
-
-fn first_asked(bundle: &Bundle) -> Option<Micros> {
-    bundle.questions.iter().map(|question| question.created_at).min()
 }
 
 /// What surrounds a bundle: state, task, workspace, sequence, current turn, its visibility, newest epoch.

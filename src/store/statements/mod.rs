@@ -4,6 +4,7 @@
 pub(in crate::store) mod apply;
 pub(in crate::store) mod bundles;
 pub(in crate::store) mod check;
+pub(in crate::store) mod focus;
 pub(in crate::store) mod generations;
 pub(in crate::store) mod lists;
 pub(in crate::store) mod outbox;

@@ -1,12 +1,16 @@
 //! The event log. May import: the store's shared parts.
 
+use diesel::backend::Backend;
 use diesel::prelude::*;
+use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
+use diesel::serialize::ToSql;
+use diesel::sql_types::{BigInt, Nullable, Text};
 use diesel_async::RunQueryDsl;
 
 use crate::ids::{Micros, Position, SessionId, TaskId, WorkspaceId};
 use crate::lifecycle::{Event, OutboxRow};
 use crate::store::error::Error;
-use crate::store::records::{NewOutboxRecord, OutboxRecord};
+use crate::store::records::OutboxRecord;
 use crate::store::schema::outbox_events;
 
 use super::{CHUNK, Conn};
@@ -25,22 +29,63 @@ pub(in crate::store) async fn append(
     place: &Place,
     events: &[Event],
 ) -> Result<Option<Position>, Error> {
-    let mut last = None;
-    for event in events {
-        let body = serde_json::to_string(&event.kind)
-            .map_err(|error| Error::Corrupt(format!("event {}: {error}", event.id)))?;
-        let record = NewOutboxRecord {
-            event_id: event.id.as_str().to_owned(),
-            body,
-            workspace_id: place.workspace_id.as_str().to_owned(),
-            task_id: place.task_id.as_str().to_owned(),
-            session_id: place.session_id.as_ref().map(|id| id.as_str().to_owned()),
-            created_us: place.at.0,
-        };
-        let insert = diesel::insert_into(outbox_events::table).values(record);
-        last = Some(Position(insert.returning(outbox_events::position).get_result(conn).await?));
+    if events.is_empty() {
+        return Ok(None);
     }
-    Ok(last)
+    let mut bodies = Vec::with_capacity(events.len());
+    for event in events {
+        let body = serde_json::to_string(&event.kind);
+        bodies.push((event, body.map_err(|error| Error::Corrupt(format!("event {}: {error}", event.id)))?));
+    }
+    let positions: Vec<i64> =
+        Append { place, session_id: place.session_id.as_ref().map(SessionId::as_str), bodies }
+            .get_results(conn)
+            .await?;
+    Ok(positions.into_iter().max().map(Position))
+}
+
+/// All events of a decision as one statement; Diesel makes one for each row on SQLite.
+struct Append<'a> {
+    place: &'a Place,
+    session_id: Option<&'a str>,
+    bodies: Vec<(&'a Event, String)>,
+}
+
+impl<'a, DB> QueryFragment<DB> for Append<'a>
+where
+    DB: Backend,
+    str: ToSql<Text, DB>,
+    Option<&'a str>: ToSql<Nullable<Text>, DB>,
+    i64: ToSql<BigInt, DB>,
+{
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
+        out.push_sql("INSERT INTO outbox_events (event_id, body, workspace_id, task_id, session_id, created_us)");
+        let Place { workspace_id, task_id, at, .. } = self.place;
+        for (index, (event, body)) in self.bodies.iter().enumerate() {
+            out.push_sql(if index == 0 { " VALUES (" } else { ", (" });
+            for text in [event.id.as_str(), body.as_str(), workspace_id.as_str(), task_id.as_str()] {
+                out.push_bind_param::<Text, str>(text)?;
+                out.push_sql(", ");
+            }
+            out.push_bind_param::<Nullable<Text>, Option<&str>>(&self.session_id)?;
+            out.push_sql(", ");
+            out.push_bind_param::<BigInt, i64>(&at.0)?;
+            out.push_sql(")");
+        }
+        out.push_sql(" RETURNING position");
+        Ok(())
+    }
+}
+
+impl QueryId for Append<'_> {
+    type QueryId = ();
+
+    /// Its text, which differs by the number of events, is what its preparation is kept under.
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl Query for Append<'_> {
+    type SqlType = BigInt;
 }
 
 /// Events that the bus has not taken, in order.

@@ -6,6 +6,7 @@ use diesel_async::RunQueryDsl;
 use crate::ids::{EventId, Micros, TaskId, WorkspaceId};
 use crate::lifecycle::{Event, EventKind};
 use crate::store::error::Error;
+use crate::store::kept::Kept;
 use crate::store::records::{TaskRecord, WorkspaceRecord};
 use crate::store::rows::{TaskPatch, TaskRow, Workspace};
 use crate::store::schema::{task_sessions as sessions, task_status_summaries as summaries, tasks, workspaces};
@@ -64,6 +65,13 @@ pub(in crate::store) async fn update(
     diesel::update(tasks::table.filter(tasks::id.eq(id.as_str()))).set(set).execute(conn).await?;
     announce(conn, &place, event, EventKind::TaskChanged).await?;
     Ok(true)
+}
+
+/// Moves a task's last activity, forwards only. A task that is gone is no fault.
+pub(in crate::store) async fn touch(conn: &mut Conn, id: &TaskId, at: Micros) -> Result<(), Error> {
+    let row = tasks::table.filter(tasks::id.eq(id.as_str())).filter(tasks::last_activity_us.lt(at.0));
+    Kept(diesel::update(row).set(tasks::last_activity_us.eq(at.0))).execute(conn).await?;
+    Ok(())
 }
 
 /// Removes a task with all that it holds and says so; false: there is none.

@@ -242,7 +242,7 @@ async fn an_ask_and_its_answer_take_a_fixed_number_of_statements() {
     let session = home.session().await;
     home.turn(&session).await;
     let mut costs = Vec::new();
-    for round in 0..3 {
+    for round in 0..4 {
         let name = format!("{round}");
         let waiter = format!("w{round}");
         let asked = count(&home, home.run(&session, ask(&name, 1, Some(&waiter)))).await;
@@ -254,6 +254,7 @@ async fn an_ask_and_its_answer_take_a_fixed_number_of_statements() {
         costs.push((asked, answered, count(&home, home.run(&session, confirm)).await));
     }
     println!("statements of ask, respond, confirm: {costs:?}");
-    assert!(costs.windows(2).all(|pair| pair[0] == pair[1]), "{costs:?}");
-    assert!(costs.iter().all(|(a, b, c)| *a <= 16 && *b <= 12 && *c <= 14), "{costs:?}");
+    // The first finds no view of the session in memory.
+    assert!(costs[1..].windows(2).all(|pair| pair[0] == pair[1]), "{costs:?}");
+    assert!(costs[0].0 <= 12 && costs[1..].iter().all(|(a, b, c)| *a <= 7 && *b <= 6 && *c <= 5), "{costs:?}");
 }
