@@ -121,12 +121,27 @@ async fn open(directory: &Path, is_group_commit_on: bool) -> (Store, Epoch) {
     (store, epoch)
 }
 
-/// Answers per second, and the 99th percentile of one answer in milliseconds.
-async fn measure(store: &Store, epoch: Epoch, clients: usize) -> (f64, f64) {
+/// CPU time of the writer threads so far, in microseconds; ticks of 10 ms.
+fn writer_cpu() -> f64 {
+    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let stats = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("stat")).ok());
+    let ticks = |stat: String| {
+        let (head, tail) = stat.rsplit_once(')')?;
+        let fields: Vec<&str> = tail.split_whitespace().collect();
+        let sum = fields.get(11)?.parse::<f64>().ok()? + fields.get(12)?.parse::<f64>().ok()?;
+        head.contains("store-writer").then_some(sum)
+    };
+    stats.filter_map(ticks).sum::<f64>() * 10_000.0
+}
+
+/// Answers per second, the 99th percentile of one answer in milliseconds, and the writer's CPU time of one
+/// transaction in microseconds.
+async fn measure(store: &Store, epoch: Epoch, clients: usize) -> (f64, f64, f64) {
     let mut sessions = Vec::new();
     for _ in 0..clients {
         sessions.push(begin(store, epoch).await);
     }
+    let cpu = writer_cpu();
     let start = Instant::now();
     let client = |session: SessionId| {
         let store = store.clone();
@@ -148,7 +163,8 @@ async fn measure(store: &Store, epoch: Epoch, clients: usize) -> (f64, f64) {
     let seconds = start.elapsed().as_secs_f64();
     times.sort_unstable();
     let late = times.get(times.len() * 99 / 100).copied().unwrap_or_default();
-    (count(times.len()) / seconds, late.as_secs_f64() * 1_000.0)
+    let per_transaction = (writer_cpu() - cpu) / (count(times.len()) * 3.0);
+    (count(times.len()) / seconds, late.as_secs_f64() * 1_000.0, per_transaction)
 }
 
 fn count(n: usize) -> f64 {
@@ -172,17 +188,18 @@ async fn main() {
     let directory = tempfile::tempdir_in(".").expect("a directory on the disk");
     let (on, on_epoch) = open(directory.path(), true).await;
     let (off, off_epoch) = open(directory.path(), false).await;
-    println!("clients  group commit  answers/s  transactions/s  p99 ms  x fdatasync/s");
+    println!("clients  group commit  answers/s  transactions/s  p99 ms  writer us/tx  x fdatasync/s");
     let mut last = (0.0, 0.0, 0.0);
     for clients in CLIENTS {
         let syncs = sync_rate(directory.path());
-        let (grouped, grouped_p99) = measure(&on, on_epoch, clients).await;
-        let (single, single_p99) = measure(&off, off_epoch, clients).await;
-        for (name, rate, p99) in [("on ", grouped, grouped_p99), ("off", single, single_p99)] {
+        let (grouped, grouped_p99, grouped_cpu) = measure(&on, on_epoch, clients).await;
+        let (single, single_p99, single_cpu) = measure(&off, off_epoch, clients).await;
+        let cells = [("on ", grouped, grouped_p99, grouped_cpu), ("off", single, single_p99, single_cpu)];
+        for (name, rate, p99, cpu) in cells {
             let transactions = rate * 3.0;
             let ratio = transactions / syncs;
             println!(
-                "{clients:7}  {name:12}  {rate:9.0}  {transactions:14.0}  {p99:6.1}  {ratio:6.2} of {syncs:.0}"
+                "{clients:7}  {name:12}  {rate:9.0}  {transactions:14.0}  {p99:6.1}  {cpu:13.0}  {ratio:6.2} of {syncs:.0}"
             );
         }
         last = (grouped / single, grouped * 3.0 / syncs, syncs);
