@@ -2,7 +2,7 @@
 //! May import: ids and the rest of lifecycle.
 
 use crate::ids::{PendingId, TurnId, WaiterId};
-use crate::lifecycle::{Bundle, BundleState, Change, Effect, Refusal, Waiter};
+use crate::lifecycle::{Bundle, BundleState, Change, Effect, Question, Refusal, Waiter};
 
 use super::draft::Draft;
 use super::watchdog;
@@ -55,8 +55,11 @@ pub(super) fn drop_waiter(
     Ok(Effect::Done)
 }
 
+/// A response that may still be given back is no result, whoever says to have received it (INV-11).
 fn receive(d: &mut Draft, bundle: &Bundle) {
-    for question in bundle.questions.iter().filter(|q| !q.is_pending() && !q.is_result_received) {
+    let is_open = |q: &Question| q.claim.as_ref().is_some_and(|claim| claim.is_open);
+    let is_final = |q: &&Question| !q.is_pending() && !is_open(q);
+    for question in bundle.questions.iter().filter(is_final).filter(|q| !q.is_result_received) {
         let updated_at = question.updated_at;
         d.set_question(question, false, |q| {
             q.updated_at = updated_at;
