@@ -141,6 +141,7 @@ impl Authority {
             }
             Err(error) => {
                 tracing::error!(%error, "an acceptance was not written");
+                self.close_later(session, turn, Certainty::Accepted);
                 return Dispatched::Failed(unannounced());
             }
         };
@@ -184,6 +185,42 @@ impl Authority {
         });
     }
 
+    /// Goes on writing what is known of a dispatch, so that its claim has an end while the server lives (INV-34). The
+    /// attempt marker is on disk: after a stop the next start finds as much.
+    fn close_later(&self, session: &SessionId, turn: &TurnId, certainty: Certainty) {
+        let (own, session, turn) = (self.clone(), session.clone(), turn.clone());
+        let stop = self.0.parts.tasks.stop();
+        self.0.parts.tasks.spawn("close", async move {
+            loop {
+                tokio::select! {
+                    () = tokio::time::sleep(own.limits().poll) => {}
+                    () = stop.cancelled() => return,
+                }
+                match own.close(&session, &turn, certainty).await {
+                    Ok(Some(position)) => return own.settle_later(&session, &turn, position),
+                    Ok(None) | Err(Error::Refused(_)) => return,
+                    Err(error) => tracing::warn!(%error, "what is known of a dispatch is not written yet"),
+                }
+            }
+        });
+    }
+
+    /// Where the start of an accepted turn is announced, at the latest; none: nothing is left to be done.
+    async fn close(
+        &self,
+        session: &SessionId,
+        turn: &TurnId,
+        certainty: Certainty,
+    ) -> Result<Option<Position>, Error> {
+        let passed = self.transact(session, Command::Acknowledge(turn.clone(), certainty)).await?;
+        match (certainty, passed.last_position) {
+            (Certainty::Unknown, _) => Ok(None),
+            (Certainty::Accepted, Some(position)) => Ok(Some(position)),
+            // It was written the first time after all.
+            (Certainty::Accepted, None) => Ok(Some(self.store().outbox_tip().await?)),
+        }
+    }
+
     /// Provably not taken. A rollback that fails leaves the reservation, which blocks admission until recovery.
     async fn roll_back(&self, session: &SessionId, turn: &TurnId, failure: Failure) -> Dispatched {
         match self.transact(session, Command::RejectDispatch(turn.clone())).await {
@@ -205,9 +242,9 @@ impl Authority {
         match self.transact(session, Command::Acknowledge(turn.clone(), Certainty::Unknown)).await {
             Ok(_) => Dispatched::Failed(unknown()),
             Err(Error::Refused(_)) => Dispatched::Overtaken,
-            // The attempt marker is on disk: the next start finds the same.
             Err(error) => {
                 tracing::error!(%error, "an unknown outcome was not written");
+                self.close_later(session, turn, Certainty::Unknown);
                 Dispatched::Failed(unknown())
             }
         }

@@ -18,6 +18,7 @@ mod read;
 mod recover;
 mod respond;
 mod sessions;
+mod trace;
 mod transact;
 mod turns;
 mod waiting;

@@ -1,14 +1,15 @@
 //! The one door for durable changes of a session (architecture section 5).
 //! May import: store, lifecycle, ids, crash.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::time::Instant;
 
 use crate::ids::{Position, SessionId};
-use crate::lifecycle::{Command, Decision, Refusal, Stamp, decide};
+use crate::lifecycle::{Command, Decision, Effect, Refusal, Stamp, decide};
+use crate::store::{self, Decided};
 
-use super::{Authority, Error, points};
+use super::{Authority, Error, points, trace};
 
 /// What passed the door.
 pub(super) struct Passed {
@@ -33,22 +34,61 @@ impl Authority {
 
     async fn pass(&self, session: &SessionId, command: Command) -> Result<Passed, Error> {
         let (stamp, focus, command) = (self.stamp(), command.focus(), Arc::new(command));
-        let own = Arc::clone(&command);
-        let job = self.0.parts.store.transact(session, focus, stamp.epoch, move |view| {
+        let effect = Arc::new(Mutex::new(None));
+        let (own, told) = (Arc::clone(&command), Arc::clone(&effect));
+        let store = self.store().with_deadline(self.limits().persistence);
+        let job = store.transact(session, focus, stamp.epoch, move |view| {
             let decision = decide(view, &own, &stamp)?;
             points::open(&own, &decision);
+            *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(decision.effect.clone());
             Ok(decision)
         });
         points::lost(&command, "before")?;
-        let passed = tokio::time::timeout(self.limits().persistence, job).await;
+        let passed = match job.await {
+            Ok(decided) => {
+                let Decided { decision, last_position } = decided?;
+                Passed { decision, last_position }
+            }
+            Err(store::Error::UnknownCommit) => {
+                let effect = effect.lock().unwrap_or_else(PoisonError::into_inner).take();
+                self.read_back(session, &command, effect).await?
+            }
+            Err(error) => return Err(error.into()),
+        };
         points::lost(&command, "after")?;
-        let decided = passed.map_err(|_elapsed| Error::timeout("the door did not answer in time"))???;
-        points::committed(&command, &decided.decision);
-        if !decided.decision.changes.is_empty() {
-            self.0.hints.wake(session);
-            self.0.parts.relay.wake();
+        points::committed(&command, &passed.decision);
+        if !passed.decision.changes.is_empty() {
+            self.wake(session);
         }
-        Ok(Passed { decision: decided.decision, last_position: decided.last_position })
+        Ok(passed)
+    }
+
+    fn wake(&self, session: &SessionId) {
+        self.0.hints.wake(session);
+        self.0.parts.relay.wake();
+    }
+
+    /// A commit in doubt is read back by what it would have left, so that a claim, turn or waiter that is there has
+    /// its owner (decisions 23, INV-34). What leaves nothing of its own stays in doubt.
+    async fn read_back(
+        &self,
+        session: &SessionId,
+        command: &Command,
+        effect: Option<Effect>,
+    ) -> Result<Passed, Error> {
+        let in_doubt = || Error::from(store::Error::UnknownCommit);
+        let effect = effect.ok_or_else(in_doubt)?;
+        for is_last in [false, true] {
+            let view = self.store().view(session, trace::focus(&effect)).await?;
+            if trace::is_left(&view, command, &effect) {
+                self.wake(session);
+                return Ok(Passed { decision: Decision { effect, ..Decision::default() }, last_position: None });
+            }
+            if !is_last {
+                tokio::time::sleep(self.limits().poll).await;
+            }
+        }
+        Err(in_doubt())
     }
 
     /// The same, waiting a bounded time for an unresolved dispatch of the session (decisions 13).

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::bus::{Bus, Refused};
 use crate::crash;
 use crate::ids::Position;
+use crate::lifecycle::OutboxRow;
 use crate::ports::Clock;
 use crate::store::{self, Store};
 
@@ -44,8 +45,8 @@ struct Inner {
     pace: Pace,
     hint: Notify,
     accepted: watch::Sender<Position>,
-    /// One drain at a time, so that events keep their order.
-    turn: Mutex<()>,
+    /// One drain at a time, so that events keep their order; and the last event that was published.
+    turn: Mutex<Position>,
 }
 
 /// The one relay of a server.
@@ -62,7 +63,7 @@ impl Relay {
     /// A relay from this store to this bus.
     pub fn new(store: Store, bus: Bus, clock: Arc<dyn Clock>, pace: Pace) -> Self {
         let (accepted, _) = watch::channel(Position(0));
-        let (hint, turn) = (Notify::new(), Mutex::new(()));
+        let (hint, turn) = (Notify::new(), Mutex::new(Position(0)));
         Self(Arc::new(Inner { store, bus, clock, pace, hint, accepted, turn }))
     }
 
@@ -90,9 +91,12 @@ impl Relay {
     /// # Errors
     /// The first event that stays; those before it are accepted.
     pub async fn drain(&self) -> Result<(), Error> {
-        let _turn = self.0.turn.lock().await;
+        let mut published = self.0.turn.lock().await;
         loop {
             let rows = self.0.store.outbox_unaccepted(Position(0), self.0.pace.batch).await?;
+            // What was published and does not wait any more is accepted, even where the writing of that was in doubt.
+            let before = |row: &OutboxRow| Position(row.position.0.saturating_sub(1));
+            self.tell(rows.first().map_or(*published, |row| before(row).min(*published)));
             let mut taken = Vec::with_capacity(rows.len());
             let refused = rows.iter().find_map(|row| match self.0.bus.publish(row) {
                 Ok(()) => {
@@ -104,8 +108,9 @@ impl Relay {
             });
             let last = taken.last().copied();
             if let Some(last) = last {
+                *published = last;
                 self.0.store.outbox_accept(taken, self.0.clock.now()).await?;
-                self.0.accepted.send_replace(last);
+                self.tell(last);
             }
             match (refused, last) {
                 (Some(refused), _) => return Err(refused.into()),
@@ -113,6 +118,15 @@ impl Relay {
                 (None, Some(_)) => {}
             }
         }
+    }
+
+    /// Everything up to this place is accepted.
+    fn tell(&self, position: Position) {
+        self.0.accepted.send_if_modified(|last| {
+            let is_further = position > *last;
+            *last = position.max(*last);
+            is_further
+        });
     }
 
     /// Waits until the event at this place is accepted.

@@ -1,5 +1,7 @@
 //! What must stand after a crash and the start that follows it. May import: scene, server, the crate.
 
+use std::time::Duration;
+
 use answerable::ids::{PendingId, Position, SessionId};
 use answerable::lifecycle::{BundleState, DispatchOutcome, Focus, PendingAction, Question, SessionView, Status};
 use answerable::store::{BundleRow, SessionRow, Store, StoreOptions};
@@ -31,6 +33,13 @@ impl Facts {
 pub async fn facts(scene: &Scene) -> Facts {
     let store = Store::open_to_read(&StoreOptions::new(&scene.database)).await.unwrap();
     assert_eq!(store.check().await.unwrap(), [], "violations");
+    // What a call has just announced may be on its way; what a start has to replay is there before it listens.
+    for _ in 0..500 {
+        if store.outbox_unaccepted(Position(0), 1).await.unwrap().is_empty() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
     assert_eq!(store.outbox_unaccepted(Position(0), 5).await.unwrap(), [], "events wait in the outbox");
     let (bundle, session) = (PendingId::new(&scene.names.bundle), SessionId::new(&scene.names.session));
     let facts = Facts {

@@ -1,6 +1,6 @@
 //! The crash matrix and the sweep: the real binary, built with the feature `failpoints`, is killed with SIGKILL at
 //! every crash point and at the n-th system call, started again, checked, and compared with what must stand then.
-//! `make crash`; the last line is `cells=… sweep=… violations=0`. May import: its parts, the crate.
+//! `make crash`; the last line is `cells=… sweep=… faults=… violations=0`. May import: its parts, the crate.
 //!
 //! Left out, with the reason: CP-21 is a cell of the watchdog's timer; CP-58 needs a file system that loses writes;
 //! CP-59 and CP-60 need PostgreSQL.
@@ -12,12 +12,14 @@
 mod after;
 mod answers;
 mod dispatch;
+mod loops;
 mod matrix;
 mod scene;
 mod server;
 mod starts;
 mod sweep;
 mod turns;
+mod world;
 
 use std::process::ExitCode;
 
@@ -36,8 +38,11 @@ fn main() -> ExitCode {
     };
     let (kills, found) = extent.map(|extent| sweep::run(extent, AT_ONCE)).unwrap_or_default();
     broken.extend(found);
+    let faults =
+        if only.as_deref().is_none_or(|only| only == "loops") { loops::run() } else { loops::Found::default() };
+    broken.extend(faults.broken);
     broken.sort();
     broken.iter().for_each(|name| println!("broken: {name}"));
-    println!("cells={cells} sweep={kills} violations={}", broken.len());
+    println!("cells={cells} sweep={kills} faults={} violations={}", faults.combinations, broken.len());
     if broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

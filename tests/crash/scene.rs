@@ -95,8 +95,12 @@ impl Scene {
         }
     }
 
+    /// Starts it with nothing armed. Before it listens, everything that waited is replayed (INV-23).
     pub async fn restart(&self) -> Server {
-        Server::start_whole(&self.database).await
+        let server = Server::start_whole(&self.database).await;
+        let waiting = self.read("SELECT body AS line FROM outbox_events WHERE accepted_us IS NULL");
+        assert_eq!(waiting, Vec::<String>::new(), "the port is open, and events wait");
+        server
     }
 
     /// Prompts that reached the agent; those that it refused do not count (INV-08).
