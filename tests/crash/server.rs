@@ -1,8 +1,9 @@
 //! The real binary as a child process, armed or not, and GraphQL calls to it. May import: nothing of the tests.
 
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -39,6 +40,14 @@ impl Ended {
     }
 }
 
+/// The binary under test: the one that was built with this, unless `ANSWERABLE_BIN` names another.
+pub fn program() -> &'static Path {
+    static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
+        std::env::var_os("ANSWERABLE_BIN").map_or_else(|| env!("CARGO_BIN_EXE_answerable").into(), PathBuf::from)
+    });
+    &PROGRAM
+}
+
 fn command(program: &Path, database: &Path, points: &str) -> Command {
     let mut command = Command::new(program);
     command
@@ -61,13 +70,13 @@ fn command(program: &Path, database: &Path, points: &str) -> Command {
 impl Server {
     /// Starts the binary with these points armed.
     pub async fn start(database: &Path, points: &str) -> Start {
-        Self::run(command(Path::new(env!("CARGO_BIN_EXE_answerable")), database, points)).await
+        Self::run(command(program(), database, points)).await
     }
 
     /// The same under another program, such as a tracer, that takes the server's command line as its last arguments.
-    pub async fn start_under(program: &str, args: &[String], database: &Path, points: &str) -> Start {
-        let inner = command(Path::new(env!("CARGO_BIN_EXE_answerable")), database, points);
-        let mut outer = Command::new(program);
+    pub async fn start_under(tracer: &str, args: &[String], database: &Path, points: &str) -> Start {
+        let inner = command(program(), database, points);
+        let mut outer = Command::new(tracer);
         outer.args(args).arg(inner.as_std().get_program()).args(inner.as_std().get_args());
         outer.envs(inner.as_std().get_envs().filter_map(|(name, value)| Some((name, value?))));
         outer.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);

@@ -13,7 +13,7 @@ use super::after::{acts, events, facts, is_answerable, is_kept, is_pending};
 use super::answers::{answer_detached, die};
 use super::dispatch::cp_40_wreck;
 use super::scene::{Acts, Scene, ask};
-use super::server::{Server, Start};
+use super::server::{Server, Start, program};
 
 /// Kills start after start at this point until one gets through; says how many it took.
 async fn starts_until_whole(scene: &Scene, point: &str) -> usize {
@@ -197,9 +197,12 @@ async fn refuses(scene: &Scene, turn: &str) {
 
 /// Runs a command of the binary on the database: its exit code and what it says.
 fn tool(name: &str, scene: &Scene) -> (Option<i32>, String) {
+    run(&[name], scene)
+}
+
+fn run(args: &[&str], scene: &Scene) -> (Option<i32>, String) {
     let database = format!("sqlite:{}", scene.database.display());
-    let run =
-        Command::new(env!("CARGO_BIN_EXE_answerable")).args([name, "--database", &database]).output().unwrap();
+    let run = Command::new(program()).args(args).args(["--database", &database]).output().unwrap();
     (run.status.code(), String::from_utf8(run.stdout).unwrap())
 }
 
@@ -300,4 +303,7 @@ pub async fn inspected(scene: &Scene) {
     assert!(code == Some(0) && told.contains("resolveAmbiguousDispatch"), "{told}");
     assert!(told.contains("claims=0 reservations=0 ambiguous=1 malformed=0"), "{told}");
     assert_eq!(tool("check", scene), (Some(0), "violations=0\n".to_owned()));
+    let told: Value = serde_json::from_str(&run(&["check", "--json"], scene).1).unwrap();
+    let all = ["checked", "notShown"].map(|key| told[key].as_array().unwrap().len());
+    assert!(told["violations"] == serde_json::json!([]) && all.iter().sum::<usize>() > 40, "{told}");
 }
