@@ -1,6 +1,7 @@
 //! Startup and shutdown of one server, each read from top to bottom; the port opens last (architecture section 7).
 //! May import: every room.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use crate::bus::{Bus, Engine, InProcess};
 use crate::config::{self, Settings};
 use crate::crash;
 use crate::demo::{self, Demo};
-use crate::dispatch::{Executors, Scripted};
+use crate::dispatch::{Executors, Pace as WebhookPace, Scripted, Unusable, Webhook};
 use crate::graphql;
 use crate::mcp;
 use crate::outbox::{Pace, Relay};
@@ -48,6 +49,10 @@ pub struct Options {
     pub graphql: graphql::Limits,
     /// Bounds of the transports.
     pub transport: transport::Settings,
+    /// Executors that the settings name.
+    pub endpoints: BTreeMap<String, config::Executor>,
+    /// How long the steps of a webhook may take.
+    pub webhooks: WebhookPace,
     /// Further executors, by name.
     pub executors: Executors,
     /// This binary, where the demo is wanted.
@@ -83,6 +88,8 @@ impl Options {
             profile: profile(settings.profile),
             graphql: graphql_limits(limits),
             transport: transport_settings(settings),
+            endpoints: settings.executors.clone(),
+            webhooks: webhook_pace(limits),
             executors: own_executors(settings),
             demo,
             shutdown: Duration::from_millis(limits.shutdown_ms),
@@ -116,6 +123,14 @@ fn authority_limits(limits: &config::Limits) -> Limits {
         reattach_grace: Duration::from_millis(limits.reattach_grace_ms),
         poll: Duration::from_millis(limits.wait_poll_ms),
         message_chars_max: count(limits.message_chars_max),
+    }
+}
+
+fn webhook_pace(limits: &config::Limits) -> WebhookPace {
+    WebhookPace {
+        connect: Duration::from_millis(limits.webhook_connect_ms),
+        attempt: Duration::from_millis(limits.webhook_attempt_ms),
+        redelivery: Duration::from_millis(limits.webhook_redelivery_ms),
     }
 }
 
@@ -191,6 +206,9 @@ pub enum Error {
          or listen on a loopback address"
     )]
     Open(SocketAddr),
+    /// An executor cannot be used.
+    #[error(transparent)]
+    Executor(#[from] Unusable),
     /// The demo cannot run.
     #[error(transparent)]
     Demo(#[from] demo::Error),
@@ -235,7 +253,7 @@ async fn begin(options: Options, store: Store, tasks: Tasks) -> Result<Running, 
     let bus = Bus::new(options.bus.clone(), options.bus_capacity);
     let relay = Relay::new(store.clone(), bus.clone(), Arc::new(System), options.pace);
     let demo = options.demo.clone().map(|program| Demo::new(program, tasks.clone()));
-    let executors = executors(&options, demo.as_ref());
+    let executors = executors(&options, demo.as_ref())?;
     let authority = Authority::new(Parts {
         store: store.clone(),
         relay: relay.clone(),
@@ -262,11 +280,15 @@ async fn begin(options: Options, store: Store, tasks: Tasks) -> Result<Running, 
     Ok(Running { address, authority, recovery, options, store, relay, tasks, closing, served, demo })
 }
 
-fn executors(options: &Options, demo: Option<&Demo>) -> Executors {
-    match demo {
-        Some(demo) => options.executors.clone().with(demo::EXECUTOR, demo.executor()),
-        None => options.executors.clone(),
+fn executors(options: &Options, demo: Option<&Demo>) -> Result<Executors, Error> {
+    let mut executors = options.executors.clone();
+    for (name, config::Executor::Webhook(webhook)) in &options.endpoints {
+        executors = executors.with(name, Arc::new(Webhook::new(webhook, options.webhooks)?));
     }
+    Ok(match demo {
+        Some(demo) => executors.with(demo::EXECUTOR, demo.executor()),
+        None => executors,
+    })
 }
 
 /// An executor that takes everything and does nothing, for trials.

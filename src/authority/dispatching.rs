@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::dispatch::{Dispatch, Executor, Outcome, Revocation};
 use crate::ids::{PendingId, Position, SessionId, TurnId};
-use crate::lifecycle::{Certainty, Command, DispatchOutcome, Effect, Focus, Refusal};
+use crate::lifecycle::{Certainty, Command, DispatchOutcome, Effect, Focus, Refusal, spoken_answers};
 
 use super::deliver::unknown;
 use super::{Authority, DeliveryFailure, Error, Failure, Responded};
@@ -99,6 +99,7 @@ impl Authority {
         };
         let source = reservation.source.as_ref();
         let predecessor = view.turns.iter().filter(|t| &t.id != turn && t.is_authoritative());
+        let answered = source.and_then(|source| view.bundle(&source.pending_id));
         let dispatch = Dispatch {
             session_id: session.clone(),
             turn_id: turn.clone(),
@@ -106,25 +107,29 @@ impl Authority {
             pending_id: source.map(|source| source.pending_id.clone()),
             generation: row.generation,
             prompt: reservation.prompt.clone(),
+            answers: answered.map(spoken_answers).unwrap_or_default(),
             is_interrupt: predecessor.max_by_key(|t| t.ordinal).is_some_and(|t| t.end.is_none()),
         };
         Ok((dispatch, executor))
     }
 
     /// The one external call: bounded, outside every lock, in a task of its own so that a panic is an outcome too.
+    /// What it leaves unknown is taken back where that can be proven.
     async fn call(&self, dispatch: Dispatch, executor: Arc<dyn Executor>) -> Outcome {
         let within = self.limits().dispatch;
         let turn = dispatch.turn_id.clone();
         let task = self.0.parts.tasks.spawn("dispatch", async move {
-            match tokio::time::timeout(within, executor.dispatch(dispatch, within)).await {
-                Ok(outcome) => outcome,
-                Err(_elapsed) => match tokio::time::timeout(within, executor.revoke(turn)).await {
-                    Ok(Revocation::Revoked) => Outcome::Rejected {
-                        reason: "The agent did not take it in time; the call was taken back.".into(),
-                    },
-                    Ok(Revocation::AlreadyAccepted) => Outcome::Accepted,
-                    Ok(Revocation::Unknown) | Err(_) => Outcome::Unknown { reason: "the deadline passed".into() },
+            let reason = match tokio::time::timeout(within, executor.dispatch(dispatch, within)).await {
+                Ok(Outcome::Unknown { reason }) => reason,
+                Ok(known) => return known,
+                Err(_elapsed) => "the deadline passed".into(),
+            };
+            match tokio::time::timeout(within, executor.revoke(turn)).await {
+                Ok(Revocation::Revoked) => Outcome::Rejected {
+                    reason: "The agent did not take it in time; the call was taken back.".into(),
                 },
+                Ok(Revocation::AlreadyAccepted) => Outcome::Accepted,
+                Ok(Revocation::Unknown) | Err(_) => Outcome::Unknown { reason },
             }
         });
         task.await.unwrap_or_else(|error| Outcome::Unknown { reason: error.to_string() })

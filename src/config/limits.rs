@@ -64,6 +64,9 @@ limits! {
     persistence_timeout_ms = 30_000 in 100..=600_000, "ANSWERABLE_PERSISTENCE_TIMEOUT_MS", "How long one durable step may take.";
     respond_wait_ms = 10_000 in 100..=600_000, "ANSWERABLE_RESPOND_WAIT_MS", "How long a response waits for its agent to take it.";
     dispatch_timeout_ms = 30_000 in 100..=600_000, "ANSWERABLE_DISPATCH_TIMEOUT_MS", "How long an executor may take to acknowledge.";
+    webhook_connect_ms = 3_000 in 10..=600_000, "ANSWERABLE_WEBHOOK_CONNECT_MS", "How long a connection to a webhook may take.";
+    webhook_attempt_ms = 15_000 in 10..=600_000, "ANSWERABLE_WEBHOOK_ATTEMPT_MS", "How long one POST to a webhook may take, its response included.";
+    webhook_redelivery_ms = 1_000 in 10..=600_000, "ANSWERABLE_WEBHOOK_REDELIVERY_MS", "Between two POSTs of one dispatch to a webhook that takes each once.";
     publish_timeout_ms = 5_000 in 100..=600_000, "ANSWERABLE_PUBLISH_TIMEOUT_MS", "How long the bus may take to accept a turn's start.";
     ready_wait_ms = 35_000 in 100..=600_000, "ANSWERABLE_READY_WAIT_MS", "How long a prompt or ready event waits for an unresolved dispatch.";
     reattach_grace_ms = 30_000 in 0..=86_400_000, "ANSWERABLE_REATTACH_GRACE_MS", "How long an agent that lost its wait may take to come back before its turn is paused.";

@@ -1,14 +1,19 @@
 //! Every setting of a server: a flag, an environment variable and a key of an optional TOML file, in that order of
 //! precedence. The only reader of the environment (by way of clap). May import: nothing of this crate.
 
+mod address;
+mod executors;
 mod limits;
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 
+pub use address::is_public;
+pub use executors::{Executor, Redelivery, Secret, Webhook};
 pub use limits::{LimitFlags, Limits};
 
 use limits::LimitFile;
@@ -83,6 +88,8 @@ struct File {
     log_filter: Option<String>,
     #[serde(default)]
     limits: LimitFile,
+    #[serde(default)]
+    executors: BTreeMap<String, executors::Table>,
 }
 
 /// Settings with every question answered.
@@ -102,6 +109,8 @@ pub struct Settings {
     pub log_filter: String,
     /// Every limit.
     pub limits: Limits,
+    /// Who gives prompts to agents, by the name that a session gives; only the file has them.
+    pub executors: BTreeMap<String, Executor>,
 }
 
 /// Settings that cannot be used; exit code 2.
@@ -111,8 +120,10 @@ pub enum Error {
     #[error("cannot read {path}: {1}", path = .0.display())]
     Read(PathBuf, std::io::Error),
     /// The file is no TOML, or has an unknown key or a value of the wrong type.
-    #[error("{path}: {1}", path = .0.display())]
-    Parse(PathBuf, Box<toml::de::Error>),
+    ///
+    /// The line itself is not shown: it may hold a secret.
+    #[error("{path}, line {1}: {2}", path = .0.display())]
+    Parse(PathBuf, usize, String),
     /// A limit is outside its range.
     #[error("{name} is {value}, and must be from {min} to {max}")]
     Range {
@@ -128,6 +139,16 @@ pub enum Error {
     /// The database's kind is not known.
     #[error("database is {0:?}, and must be sqlite:FILE")]
     Database(String),
+    /// An executor cannot be used.
+    #[error("executors.{name}.{key} {message}")]
+    Executor {
+        /// Which.
+        name: String,
+        /// What of it.
+        key: &'static str,
+        /// What it must be.
+        message: &'static str,
+    },
 }
 
 impl Settings {
@@ -146,6 +167,7 @@ impl Settings {
             log_format: flags.log_format.or(file.log_format).unwrap_or_default(),
             log_filter: flags.log_filter.or(file.log_filter).unwrap_or_else(|| LOG_FILTER.into()),
             limits: Limits::load(flags.limits, file.limits)?,
+            executors: executors::load(file.executors)?,
         })
     }
 }
@@ -163,7 +185,10 @@ pub fn sqlite_file(url: &str) -> Result<PathBuf, Error> {
 
 fn read(path: &Path) -> Result<File, Error> {
     let text = std::fs::read_to_string(path).map_err(|error| Error::Read(path.to_owned(), error))?;
-    toml::from_str(&text).map_err(|error| Error::Parse(path.to_owned(), Box::new(error)))
+    toml::from_str(&text).map_err(|error| {
+        let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+        Error::Parse(path.to_owned(), before.lines().count().max(1), error.message().to_owned())
+    })
 }
 
 #[cfg(test)]

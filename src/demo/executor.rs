@@ -119,6 +119,7 @@ mod tests {
             pending_id: None,
             generation: Generation(1),
             prompt: "go".into(),
+            answers: Vec::new(),
             is_interrupt: false,
         };
         let outcome = Child::default().dispatch(dispatch, Duration::from_secs(1)).await;

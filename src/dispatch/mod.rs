@@ -1,10 +1,11 @@
 //! The executor boundary: how an agent that nobody waits for is given its next prompt (design: agents).
-//! May import: store, bus, access, lifecycle, ids.
+//! May import: store, bus, access, lifecycle, ids, ports, config.
 
 mod output;
 #[cfg(feature = "failpoints")]
 mod recording;
 mod scripted;
+mod webhook;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,11 +15,13 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 
 use crate::ids::{Generation, PendingId, SessionId, TurnId};
+use crate::lifecycle::SpokenAnswer;
 
 pub use output::{Door, Failed, Output, Said, Verdict};
 #[cfg(feature = "failpoints")]
 pub use recording::Recording;
 pub use scripted::{Script, Scripted};
+pub use webhook::{Pace, Unusable, Webhook};
 
 /// One prompt on its way to an agent. Its id is its turn: one turn is dispatched at most once (INV-08).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +38,8 @@ pub struct Dispatch {
     pub generation: Generation,
     /// What the agent is to read.
     pub prompt: String,
+    /// What the person answered, in the words that were asked; empty for a plain prompt.
+    pub answers: Vec<SpokenAnswer>,
     /// Its hung turn has to be stopped first.
     pub is_interrupt: bool,
 }
@@ -67,7 +72,8 @@ pub enum Revocation {
     Unknown,
 }
 
-/// Gives prompts to agents. One call is one attempt: no retries inside.
+/// Gives prompts to agents. One call is one attempt: no retries inside, unless the endpoint promised to take each
+/// dispatch once (decisions 9).
 pub trait Executor: fmt::Debug + Send + Sync {
     /// Makes the one attempt. The caller bounds it by `within` and then revokes.
     fn dispatch(&self, dispatch: Dispatch, within: Duration) -> BoxFuture<'_, Outcome>;

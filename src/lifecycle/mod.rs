@@ -39,7 +39,7 @@ pub use metadata::{
     PERMISSION_KIND, QUESTION_KIND, QuestionColumns, is_flag, permission_metadata, public_metadata,
     question_metadata, read_question, read_turn, turn_metadata,
 };
-pub use outcome::{claim_fate, outcome};
+pub use outcome::{claim_fate, outcome, spoken_answers};
 pub use prompt::answer_prompt;
 pub use question::{Answer, Bundle, Choice, Claim, Question, QuestionSpec, Status};
 pub use refusal::{ConflictReason, FieldCode, FieldError, Refusal, Winner};

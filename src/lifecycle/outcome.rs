@@ -24,7 +24,7 @@ pub fn outcome(bundle: &Bundle, is_current: bool, is_live_session: bool) -> Outc
         status,
         pending_id: bundle.pending_id.clone(),
         turn_id: bundle.turn_id().cloned().unwrap_or_else(|| TurnId::new("")),
-        answers: if is_answered { bundle.questions.iter().filter_map(spoken).collect() } else { Vec::new() },
+        answers: if is_answered { spoken_answers(bundle) } else { Vec::new() },
         reject_reason: reason.filter(|_| is_rejected).unwrap_or_default().to_owned(),
     }
 }
@@ -49,6 +49,11 @@ fn status(bundle: &Bundle, is_current: bool, is_live_session: bool) -> OutcomeSt
     } else {
         OutcomeStatus::Cancelled
     }
+}
+
+/// The bundle's answers in the words that were asked; questions without one are left out.
+pub fn spoken_answers(bundle: &Bundle) -> Vec<SpokenAnswer> {
+    bundle.questions.iter().filter_map(spoken).collect()
 }
 
 /// One answer in the words that were asked: labels, not ids.

@@ -9,3 +9,4 @@ mod app;
 mod kill;
 mod scenarios;
 mod settings;
+mod webhook;
