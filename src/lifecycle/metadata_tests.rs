@@ -1,6 +1,6 @@
 //! Properties of the metadata's encoding. May import: all of lifecycle.
 
-use proptest::collection::{btree_map, vec};
+use proptest::collection::{btree_map, btree_set, vec};
 use proptest::option::of;
 use proptest::prelude::*;
 use serde_json::json;
@@ -155,7 +155,7 @@ fn bare_turn() -> Turn {
 
 fn reservation() -> impl Strategy<Value = Reservation> {
     let source =
-        (of(name()), name(), text(), vec(name(), 0..3)).prop_map(|(claim, pending, turn, ids)| ClaimRef {
+        (of(name()), name(), text(), btree_set(name(), 0..3)).prop_map(|(claim, pending, turn, ids)| ClaimRef {
             claim_id: claim.map(ClaimId::new),
             pending_id: PendingId::new(pending),
             turn_id: TurnId::new(turn),
