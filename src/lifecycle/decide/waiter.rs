@@ -27,7 +27,13 @@ pub(super) fn register(d: &mut Draft, pending_id: &PendingId, waiter: &WaiterId)
 
 fn wait(d: &mut Draft, bundle: &Bundle, id: &WaiterId) {
     let waiter = Waiter { id: id.clone(), pending_id: bundle.pending_id.clone(), epoch: d.stamp().epoch };
-    if !d.view.waiters.contains(&waiter) {
+    let is_same = |w: &&Waiter| w.pending_id == waiter.pending_id && w.id == waiter.id;
+    let known = d.view.waiters.iter().find(is_same).cloned();
+    if known.as_ref() != Some(&waiter) {
+        // Of the same name, but of a server that is gone: this generation takes its place.
+        if let Some(gone) = known {
+            d.push(Change::DeleteWaiter(gone.pending_id, gone.id));
+        }
         d.push(Change::InsertWaiter(waiter));
     }
     for question in bundle.pending().filter(|q| q.is_detached) {

@@ -174,6 +174,18 @@ async fn a_token_that_is_bound_to_a_session_shuts_nobody_else_out() {
 }
 
 #[tokio::test]
+async fn a_wait_taken_up_under_its_name_by_a_new_generation_is_that_generations() {
+    let mut home = Home::new().await;
+    let session = home.session().await;
+    home.turn(&session).await;
+    let bundle = home.ask(&session, "a", 1, Some("w")).await;
+    home.epoch = home.store.epoch_allocate(home.now()).await.unwrap();
+    home.run(&session, Command::RegisterWaiter(bundle, WaiterId::new("w"))).await;
+    let waiters = home.store.view(&session, Default::default()).await.unwrap().waiters;
+    assert_eq!(waiters.iter().map(|waiter| waiter.epoch).collect::<Vec<_>>(), [home.epoch]);
+}
+
+#[tokio::test]
 async fn a_healthy_file_reports_no_damage() {
     let home = Home::new().await;
     assert_eq!(home.store.damage().await.unwrap(), Vec::<String>::new());
