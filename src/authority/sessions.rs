@@ -50,7 +50,9 @@ impl Authority {
         let session = self.own_session(viewer, id).await?;
         let command = if to.is_terminal() { Command::EndSession(to) } else { Command::SetSessionState(to) };
         self.transact(&session, command).await?;
-        if let Some(executor) = self.executor(&session).await.filter(|_| to.is_terminal()) {
+        if to.is_terminal()
+            && let Some(executor) = self.executor(&session).await
+        {
             executor.release(&session);
         }
         Ok(())

@@ -103,8 +103,8 @@ impl Store {
     }
 
     /// The door: loads the session's view, decides, makes the guarded changes, appends the events, commits.
-    /// A refusal has written nothing. A caller that goes away changes nothing: the job runs to its end. Crash points: `authority/points.rs` (CP-01 to
-    /// CP-64).
+    /// A refusal has written nothing. A caller that goes away changes nothing: the job runs to its end.
+    /// Crash points: `authority/points.rs` (CP-01 to CP-64).
     ///
     /// # Errors
     /// [`Error::Fenced`]: `epoch` is over; [`Error::Guard`]: a row was not as decided upon; all but

@@ -137,7 +137,7 @@ impl BundleRow {
 
     /// When it was asked: its first row.
     pub fn created_at(&self) -> Micros {
-        self.bundle.questions.iter().map(|question| question.created_at).min().unwrap_or_default()
+        self.bundle.place().0.unwrap_or_default()
     }
 }
 

@@ -46,7 +46,8 @@ pub(super) fn open_writer(path: &Path, busy_timeout_ms: u64) -> Result<SqliteCon
     // FULL, never NORMAL: a lost attempt marker is a second dispatch.
     conn.batch_execute(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; \
-         PRAGMA temp_store = MEMORY; PRAGMA cache_size = -32768; PRAGMA journal_size_limit = 67108864; PRAGMA wal_autocheckpoint = 8192;",
+         PRAGMA temp_store = MEMORY; PRAGMA cache_size = -32768; PRAGMA journal_size_limit = 67108864; \
+         PRAGMA wal_autocheckpoint = 8192;",
     )?;
     Ok(conn)
 }

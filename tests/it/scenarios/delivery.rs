@@ -42,12 +42,9 @@ async fn an_answer_that_is_not_accepted_can_be_sent_again_and_arrives_once() {
 
 #[tokio::test]
 async fn an_accepted_answer_whose_turn_cannot_be_announced_stays_final_and_is_announced_by_the_next_start() {
-    let picky = Arc::new(Picky::default());
-    let bus = picky.clone();
-    let app = App::start_with(move |options| {
+    let (app, picky) = picky_with(|options| {
         options.limits.publish = Duration::from_millis(300);
         options.limits.hand_over = Duration::from_millis(300);
-        options.bus = bus;
     })
     .await;
     let local = app.local();
@@ -74,12 +71,9 @@ async fn an_accepted_answer_whose_turn_cannot_be_announced_stays_final_and_is_an
 
 #[tokio::test]
 async fn a_turn_that_cannot_be_announced_yet_is_settled_when_the_bus_takes_it() {
-    let picky = Arc::new(Picky::default());
-    let bus = picky.clone();
-    let app = App::start_with(move |options| {
+    let (app, picky) = picky_with(|options| {
         options.limits.publish = Duration::from_millis(300);
         options.pace.period = Duration::from_millis(50);
-        options.bus = bus;
     })
     .await;
     let local = app.local();
@@ -249,13 +243,11 @@ async fn an_agent_that_does_not_acknowledge_in_time_gives_the_question_back_wher
 
 #[tokio::test]
 async fn a_restored_answer_that_cannot_be_announced_is_still_told_to_be_safe_to_retry() {
-    let picky = Arc::new(Picky::default());
-    let (bus, gate) = (picky.clone(), Arc::new(Gate::default()));
+    let gate = Arc::new(Gate::default());
     let own = gate.clone();
-    let app = App::start_with(move |options| {
+    let (app, picky) = picky_with(move |options| {
         options.executors = options.executors.clone().with(GATE, own);
         options.pace.period = Duration::from_millis(50);
-        options.bus = bus;
     })
     .await;
     let local = app.local();

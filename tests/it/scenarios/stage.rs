@@ -188,6 +188,17 @@ pub async fn current(caller: &Caller, session: &str) -> Value {
     caller.ask_for(query, json!({ "id": session })).await
 }
 
+/// A server whose bus is picky, and that bus.
+pub async fn picky_with(change: impl FnOnce(&mut answerable::serve::Options)) -> (crate::app::App, Arc<Picky>) {
+    let picky = Arc::new(Picky::default());
+    let bus = picky.clone();
+    let app = crate::app::App::start_with(move |options| {
+        options.bus = bus;
+        change(options);
+    });
+    (app.await, picky)
+}
+
 /// A server with a gate, and the gate.
 pub async fn gated() -> (crate::app::App, Arc<Gate>) {
     gated_with(|_| {}).await
