@@ -2,7 +2,7 @@
 //! May import: every room.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,9 @@ use crate::bus::{Bus, Engine, InProcess};
 use crate::config::{self, Settings};
 use crate::crash;
 use crate::demo::{self, Demo};
-use crate::dispatch::{Executors, Pace as WebhookPace, Scripted, Unusable, Webhook};
+use crate::dispatch::{
+    Acp, Bounds as AcpBounds, Executors, Pace as WebhookPace, Room, Scripted, Unusable, Webhook,
+};
 use crate::graphql;
 use crate::mcp;
 use crate::outbox::{Pace, Relay};
@@ -53,6 +55,10 @@ pub struct Options {
     pub endpoints: BTreeMap<String, config::Executor>,
     /// How long the steps of a webhook may take.
     pub webhooks: WebhookPace,
+    /// What ACP agents may take.
+    pub acp: AcpBounds,
+    /// This binary, which bridges to the MCP endpoint for agents that do not reach it over HTTP.
+    pub bridge: PathBuf,
     /// Further executors, by name.
     pub executors: Executors,
     /// This binary, where the demo is wanted.
@@ -90,6 +96,8 @@ impl Options {
             transport: transport_settings(settings),
             endpoints: settings.executors.clone(),
             webhooks: webhook_pace(limits),
+            acp: acp_bounds(limits),
+            bridge: std::env::current_exe().unwrap_or_default(),
             executors: own_executors(settings),
             demo,
             shutdown: Duration::from_millis(limits.shutdown_ms),
@@ -131,6 +139,22 @@ fn webhook_pace(limits: &config::Limits) -> WebhookPace {
         connect: Duration::from_millis(limits.webhook_connect_ms),
         attempt: Duration::from_millis(limits.webhook_attempt_ms),
         redelivery: Duration::from_millis(limits.webhook_redelivery_ms),
+    }
+}
+
+fn acp_bounds(limits: &config::Limits) -> AcpBounds {
+    AcpBounds {
+        agents_max: count(limits.acp_agents_max),
+        idle: Duration::from_millis(limits.acp_idle_ms),
+        open: Duration::from_millis(limits.acp_open_ms),
+        cancel: Duration::from_millis(limits.acp_cancel_ms),
+        grace: Duration::from_millis(limits.acp_grace_ms),
+        write: Duration::from_millis(limits.acp_write_ms),
+        line_bytes_max: count(limits.acp_line_bytes_max),
+        room: Room {
+            message_chars_max: count(limits.message_chars_max),
+            turn_chars_max: count(limits.acp_turn_chars_max),
+        },
     }
 }
 
@@ -253,7 +277,7 @@ async fn begin(options: Options, store: Store, tasks: Tasks) -> Result<Running, 
     let bus = Bus::new(options.bus.clone(), options.bus_capacity);
     let relay = Relay::new(store.clone(), bus.clone(), Arc::new(System), options.pace);
     let demo = options.demo.clone().map(|program| Demo::new(program, tasks.clone()));
-    let executors = executors(&options, demo.as_ref())?;
+    let executors = executors(&options, demo.as_ref(), &tasks)?;
     let authority = Authority::new(Parts {
         store: store.clone(),
         relay: relay.clone(),
@@ -266,6 +290,7 @@ async fn begin(options: Options, store: Store, tasks: Tasks) -> Result<Running, 
         limits: options.limits,
     });
     let recovery = authority.recover().await?;
+    authority.end_orphaned_turns().await?;
     crash::point("CP-57");
     tasks.spawn("relay", relay.clone().run(tasks.stop()));
     let closing = options.mcp.closing.clone();
@@ -273,6 +298,7 @@ async fn begin(options: Options, store: Store, tasks: Tasks) -> Result<Running, 
     let listener = listen(options.listen, is_open).await?;
     let address = listener.local_addr().map_err(|error| Error::Listen(options.listen, error))?;
     let router = router(&options, &authority, &tasks, is_open);
+    authority.connect_agents(format!("http://{}/mcp", near(address)));
     let served = tasks.spawn("serve", serve(listener, router, closing.clone()));
     if let Some(demo) = &demo {
         demo.start(&authority, address).await?;
@@ -280,10 +306,18 @@ async fn begin(options: Options, store: Store, tasks: Tasks) -> Result<Running, 
     Ok(Running { address, authority, recovery, options, store, relay, tasks, closing, served, demo })
 }
 
-fn executors(options: &Options, demo: Option<&Demo>) -> Result<Executors, Error> {
+fn executors(options: &Options, demo: Option<&Demo>, tasks: &Tasks) -> Result<Executors, Error> {
     let mut executors = options.executors.clone();
-    for (name, config::Executor::Webhook(webhook)) in &options.endpoints {
-        executors = executors.with(name, Arc::new(Webhook::new(webhook, options.webhooks)?));
+    for (name, endpoint) in &options.endpoints {
+        executors = match endpoint {
+            config::Executor::Webhook(webhook) => {
+                executors.with(name, Arc::new(Webhook::new(webhook, options.webhooks)?))
+            }
+            config::Executor::Acp(agent) => {
+                let acp = Acp::new(agent.clone(), options.bridge.clone(), options.acp, tasks.clone());
+                executors.with(name, Arc::new(acp))
+            }
+        };
     }
     Ok(match demo {
         Some(demo) => executors.with(demo::EXECUTOR, demo.executor()),
@@ -294,6 +328,16 @@ fn executors(options: &Options, demo: Option<&Demo>) -> Result<Executors, Error>
 /// An executor that takes everything and does nothing, for trials.
 pub fn trial_executors() -> Executors {
     Executors::default().with("scripted", Arc::new(Scripted::default()))
+}
+
+/// Where processes of this machine reach a server that listens there.
+fn near(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
 }
 
 /// Without tokens whoever reaches the server is its user, so only this machine may.

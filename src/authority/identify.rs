@@ -3,7 +3,7 @@
 
 use crate::access::{Role, Viewer, hash_token};
 use crate::ids::{MessageId, PendingId, PrincipalId, SessionId, TaskId, TokenId, TurnId, WorkspaceId};
-use crate::lifecycle::Refusal;
+use crate::lifecycle::{Refusal, SessionState};
 use crate::scope::Scope;
 
 use super::{Authority, Error};
@@ -19,6 +19,9 @@ impl Authority {
             let is_open = self.store().token_count().await? == 0;
             return if is_open { Ok(Viewer::local()) } else { Err(Error::Unauthenticated) };
         };
+        if let Some(session) = self.0.passes.session(bearer) {
+            return self.agent(session).await;
+        }
         let row = self.store().token_by_hash(&hash_token(bearer)).await?.ok_or(Error::Unauthenticated)?;
         let now = self.0.parts.clock.now();
         let is_over = row.revoked_at.is_some() || row.expires_at.is_some_and(|at| at <= now);
@@ -28,6 +31,19 @@ impl Authority {
             role,
             scope: row.workspaces.map_or(Scope::All, Scope::Workspaces),
             session: row.session_id,
+        })
+    }
+
+    /// The agent that this server runs for that session; with the session its way in ends.
+    async fn agent(&self, session: SessionId) -> Result<Viewer, Error> {
+        let row = self.store().sessions(std::slice::from_ref(&session)).await?.into_iter().next();
+        let is_dead = |state| matches!(state, SessionState::Failed | SessionState::Cancelled);
+        let row = row.filter(|row| !is_dead(row.session.state)).ok_or(Error::Unauthenticated)?;
+        Ok(Viewer {
+            principal: PrincipalId::new(format!("agent of {session}")),
+            role: Role::Agent,
+            scope: Scope::Workspaces(vec![row.session.workspace_id]),
+            session: Some(session),
         })
     }
 

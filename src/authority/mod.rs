@@ -3,6 +3,7 @@
 //! May import: dispatch, outbox, store, bus, access, lifecycle, ids, ports, tasks, scope.
 
 mod admin;
+mod agents;
 mod ask;
 mod changes;
 mod clarification;
@@ -29,6 +30,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::access::Passes;
 use crate::dispatch::Executors;
 use crate::ids::Epoch;
 use crate::outbox::Relay;
@@ -110,6 +112,7 @@ pub struct Parts {
 struct Inner {
     parts: Parts,
     hints: Hints,
+    passes: Passes,
     drain: CancellationToken,
 }
 
@@ -126,7 +129,12 @@ impl fmt::Debug for Authority {
 impl Authority {
     /// Puts the parts together.
     pub fn new(parts: Parts) -> Self {
-        Self(Arc::new(Inner { parts, hints: Hints::default(), drain: CancellationToken::new() }))
+        Self(Arc::new(Inner {
+            parts,
+            hints: Hints::default(),
+            passes: Passes::default(),
+            drain: CancellationToken::new(),
+        }))
     }
 
     /// Ends every wait with "pending", so that agents learn of the shutdown before their sockets close.

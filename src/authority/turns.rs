@@ -198,12 +198,21 @@ impl Authority {
     ) -> Result<Readiness, Error> {
         allow(viewer.may_run())?;
         let session = self.own_session(viewer, session).await?;
+        self.ready(&session, generation).await
+    }
+
+    /// The same for an agent of the house.
+    pub(super) async fn ready(
+        &self,
+        session: &SessionId,
+        generation: Option<Generation>,
+    ) -> Result<Readiness, Error> {
         let deadline = Instant::now() + self.limits().ready;
-        let mut hint = self.0.hints.subscribe(&session);
+        let mut hint = self.0.hints.subscribe(session);
         let mut has_overlapped = false;
         loop {
             hint.borrow_and_update();
-            match self.transact(&session, Command::Ready { generation, has_overlapped }).await {
+            match self.transact(session, Command::Ready { generation, has_overlapped }).await {
                 Ok(passed) => {
                     return Ok(match passed.decision.effect {
                         Effect::Completed { turn_id, may_advance } => {

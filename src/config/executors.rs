@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use reqwest::Url;
 use serde::Deserialize;
 
-use super::{Error, is_public};
+use super::acp::AcpTable;
+use super::{Acp, Error, is_public};
 
 /// Characters of an executor's name, at most.
 const NAME_CHARS_MAX: usize = 64;
@@ -72,6 +73,8 @@ pub struct Webhook {
 pub enum Executor {
     /// It is called by HTTP.
     Webhook(Webhook),
+    /// It is a process of this machine.
+    Acp(Acp),
 }
 
 /// One table of the file.
@@ -90,6 +93,8 @@ pub(super) enum Table {
         #[serde(default)]
         allow_private: bool,
     },
+    /// As [`Acp`].
+    Acp(AcpTable),
 }
 
 /// Reads the tables.
@@ -111,6 +116,7 @@ fn check(name: &str, table: Table) -> Result<Executor, Error> {
             let secrets = secrets(name, secret, secret_file)?;
             Ok(Executor::Webhook(Webhook { url, secrets, can_revoke, redelivery, allow_private }))
         }
+        Table::Acp(table) => table.check().map(Executor::Acp).map_err(|(key, message)| wrong(name, key, message)),
     }
 }
 
@@ -214,7 +220,7 @@ mod tests {
             let path = file.path().display();
             format!("[p]\nkind = 'webhook'\nurl = 'https://example.org/'\nsecret_file = '{path}'\n{extra}")
         };
-        let Executor::Webhook(read) = load_text(&text("")).unwrap().remove("p").unwrap();
+        let Some(Executor::Webhook(read)) = load_text(&text("")).unwrap().remove("p") else { panic!() };
         assert_eq!(read.secrets.len(), 2);
         assert!(load_text(&text(&format!("secret = '{KEY}'"))).is_err());
     }

@@ -67,6 +67,14 @@ limits! {
     webhook_connect_ms = 3_000 in 10..=600_000, "ANSWERABLE_WEBHOOK_CONNECT_MS", "How long a connection to a webhook may take.";
     webhook_attempt_ms = 15_000 in 10..=600_000, "ANSWERABLE_WEBHOOK_ATTEMPT_MS", "How long one POST to a webhook may take, its response included.";
     webhook_redelivery_ms = 1_000 in 10..=600_000, "ANSWERABLE_WEBHOOK_REDELIVERY_MS", "Between two POSTs of one dispatch to a webhook that takes each once.";
+    acp_agents_max = 16 in 1..=10_000, "ANSWERABLE_ACP_AGENTS_MAX", "Processes of one ACP executor at a time; an idle one is ended for a new one.";
+    acp_open_ms = 20_000 in 100..=600_000, "ANSWERABLE_ACP_OPEN_MS", "How long an ACP agent may take from its start until it can be prompted.";
+    acp_cancel_ms = 5_000 in 10..=600_000, "ANSWERABLE_ACP_CANCEL_MS", "How long an ACP agent may take to stop its work before it is ended.";
+    acp_grace_ms = 1_000 in 0..=600_000, "ANSWERABLE_ACP_GRACE_MS", "How long an ACP agent may take to end before its process group is killed.";
+    acp_idle_ms = 600_000 in 10..=86_400_000, "ANSWERABLE_ACP_IDLE_MS", "How long an ACP agent without work is kept.";
+    acp_write_ms = 500 in 0..=60_000, "ANSWERABLE_ACP_WRITE_MS", "How long what an ACP agent says waits to be written with what follows.";
+    acp_line_bytes_max = 8_388_608 in 1_024..=104_857_600, "ANSWERABLE_ACP_LINE_BYTES_MAX", "Bytes of a line from an ACP agent; a longer one ends it.";
+    acp_turn_chars_max = 1_000_000 in 1_000..=100_000_000, "ANSWERABLE_ACP_TURN_CHARS_MAX", "Unicode code points that are kept of what an ACP agent says in a turn.";
     publish_timeout_ms = 5_000 in 100..=600_000, "ANSWERABLE_PUBLISH_TIMEOUT_MS", "How long the bus may take to accept a turn's start.";
     ready_wait_ms = 35_000 in 100..=600_000, "ANSWERABLE_READY_WAIT_MS", "How long a prompt or ready event waits for an unresolved dispatch.";
     reattach_grace_ms = 30_000 in 0..=86_400_000, "ANSWERABLE_REATTACH_GRACE_MS", "How long an agent that lost its wait may take to come back before its turn is paused.";

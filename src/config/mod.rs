@@ -1,6 +1,7 @@
 //! Every setting of a server: a flag, an environment variable and a key of an optional TOML file, in that order of
 //! precedence. The only reader of the environment (by way of clap). May import: nothing of this crate.
 
+mod acp;
 mod address;
 mod executors;
 mod limits;
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 
+pub use acp::{Acp, AcpVersion};
 pub use address::is_public;
 pub use executors::{Executor, Redelivery, Secret, Webhook};
 pub use limits::{LimitFlags, Limits};

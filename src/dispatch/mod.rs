@@ -1,6 +1,7 @@
 //! The executor boundary: how an agent that nobody waits for is given its next prompt (design: agents).
 //! May import: store, bus, access, lifecycle, ids, ports, config.
 
+mod acp;
 mod output;
 #[cfg(feature = "failpoints")]
 mod recording;
@@ -17,6 +18,7 @@ use futures_util::future::BoxFuture;
 use crate::ids::{Generation, PendingId, SessionId, TurnId};
 use crate::lifecycle::SpokenAnswer;
 
+pub use acp::{Acp, Bounds, Room};
 pub use output::{Door, Failed, Output, Said, Verdict};
 #[cfg(feature = "failpoints")]
 pub use recording::Recording;
@@ -90,6 +92,11 @@ pub trait Executor: fmt::Debug + Send + Sync {
     /// The session is over: lets go of whatever is held for its agent.
     fn release(&self, _session_id: &SessionId) {}
 
+    /// Its agents are processes of this server: one that died left their turns with nobody behind them.
+    fn runs_agents(&self) -> bool {
+        false
+    }
+
     /// Where its agents' output goes; called once, when the server answers.
     fn connect(&self, _output: Arc<dyn Output>) {}
 }
@@ -119,5 +126,10 @@ impl Executors {
     /// Every name.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
+    }
+
+    /// The names of those whose agents are processes of this server.
+    pub fn names_of_runners(&self) -> Vec<String> {
+        self.0.iter().filter(|(_, executor)| executor.runs_agents()).map(|(name, _)| name.clone()).collect()
     }
 }

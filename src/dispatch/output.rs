@@ -1,10 +1,11 @@
 //! What an executor tells of an agent that it runs itself: a port that the authority fills (decisions 31).
-//! May import: ids.
+//! May import: access, ids.
 
-use std::fmt;
+use std::fmt::Debug;
 
 use futures_util::future::BoxFuture;
 
+use crate::access::Pass;
 use crate::ids::{AgentSessionId, Generation, MessageId, PermissionId, SessionId, TurnId};
 
 /// The house did not take it; why, in words for an operator.
@@ -13,20 +14,14 @@ use crate::ids::{AgentSessionId, Generation, MessageId, PermissionId, SessionId,
 pub struct Failed(pub String);
 
 /// How the agent of one session comes in.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Door {
     /// The MCP endpoint.
     pub url: String,
-    /// The session's bearer token, made for this agent; never logged.
-    pub token: String,
+    /// The session's bearer token, made for this agent; it stands as long as the agent holds this.
+    pub pass: Pass,
     /// The conversation that the agent is to take up again, if it had one.
     pub known: Option<AgentSessionId>,
-}
-
-impl fmt::Debug for Door {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Door").field("url", &self.url).field("known", &self.known).finish_non_exhaustive()
-    }
 }
 
 /// Something that the agent said or did in a turn, for the transcript.
@@ -56,7 +51,7 @@ pub enum Verdict {
 }
 
 /// Takes what agents do to where it is kept. Each call is bounded by who fills the port.
-pub trait Output: fmt::Debug + Send + Sync {
+pub trait Output: Debug + Send + Sync {
     /// Lets the session's agent in: a fresh token of that session alone.
     fn admit(&self, session: SessionId) -> BoxFuture<'_, Result<Door, Failed>>;
 
@@ -70,12 +65,23 @@ pub trait Output: fmt::Debug + Send + Sync {
     fn extend(&self, session: SessionId, message: MessageId, content: String)
     -> BoxFuture<'_, Result<(), Failed>>;
 
-    /// Asks for a permission and waits for its decision, however long that takes.
-    fn permit(&self, session: SessionId, id: PermissionId, content: String) -> BoxFuture<'_, Verdict>;
+    /// Asks for a permission; durable when it returns.
+    fn permit(
+        &self,
+        session: SessionId,
+        id: PermissionId,
+        content: String,
+    ) -> BoxFuture<'_, Result<MessageId, Failed>>;
+
+    /// Waits for the decision of a permission that was asked for, however long that takes.
+    fn verdict(&self, session: SessionId, asked: MessageId) -> BoxFuture<'_, Verdict>;
 
     /// The agent does not want that permission any more.
     fn withdraw(&self, session: SessionId, id: PermissionId) -> BoxFuture<'_, ()>;
 
     /// The agent is done with the prompt of that generation. Returns at once.
     fn ready(&self, session: SessionId, generation: Generation);
+
+    /// The agent is gone, and nobody works on that turn any more. Returns at once.
+    fn lost(&self, session: SessionId, turn: TurnId);
 }

@@ -40,6 +40,15 @@ impl Store {
         run!(self.read(recovery::sessions_to_recover))
     }
 
+    /// Open turns of sessions whose executor has one of those names, ordered by session.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn open_turns(&self, executors: &[String]) -> Result<Vec<(SessionId, TurnId)>, Error> {
+        let executors = executors.to_vec();
+        run!(self.read(recovery::open_turns, executors))
+    }
+
     /// Watchdogs whose time has come by then, the earliest first.
     ///
     /// # Errors

@@ -1,4 +1,5 @@
-//! Transcript messages and permission requests, for runtimes. May import: authority, lifecycle, ids.
+//! Transcript messages and permission requests, for runtimes; people decide
+//! permissions too. May import: authority, lifecycle, ids.
 
 use async_graphql::{Context, ID, InputObject, Json, Object, Result, SimpleObject};
 use serde_json::{Map, Value};
@@ -143,7 +144,7 @@ impl Messages {
         answer(made, |id| RecordPermissionResult::Done(MessagePayload { id }))
     }
 
-    /// Decides a permission request. For runtimes.
+    /// Decides a permission request; an agent that the server runs goes on with the decision. For people and runtimes.
     async fn resolve_permission_request(
         &self,
         ctx: &Context<'_>,

@@ -10,7 +10,7 @@ use crate::ids::{MessageId, Micros, SessionId, TurnId};
 use crate::store::error::Error;
 use crate::store::schema::{
     active_rows, backend_generations as generations, clarification_waiters as waiters,
-    task_session_messages as messages, task_session_turns as turns,
+    task_session_messages as messages, task_session_turns as turns, task_sessions as sessions,
 };
 
 use super::Conn;
@@ -72,6 +72,23 @@ async fn ownerless(conn: &mut Conn) -> Result<Vec<String>, Error> {
         .distinct()
         .load(conn)
         .await?)
+}
+
+/// Open turns of sessions whose executor has one of those names, in the order of the sessions' ids.
+pub(in crate::store) async fn open_turns(
+    conn: &mut Conn,
+    executors: Vec<String>,
+) -> Result<Vec<(SessionId, TurnId)>, Error> {
+    let rows: Vec<(String, String)> = turns::table
+        .inner_join(sessions::table)
+        .filter(not(turns::has_ended))
+        .filter(turns::is_authoritative)
+        .filter(sessions::executor.eq_any(executors))
+        .order((turns::session_id, turns::ordinal))
+        .select((turns::session_id, turns::id))
+        .load(conn)
+        .await?;
+    Ok(rows.into_iter().map(|(session, turn)| (SessionId::new(session), TurnId::new(turn))).collect())
 }
 
 /// Watchdogs whose time has come, the earliest first.
