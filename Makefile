@@ -14,11 +14,16 @@ build:
 # Everything that the tests need, then all of them.
 test: tools lint deny unit it mcp crash
 
-unit:
+unit: tests/acp/peer/node_modules/.package-lock.json
 	cargo test --locked --lib --bins --test tidy
 
 it:
 	cargo test --locked --test it -- --nocapture
+
+# The real ACP agent that the tests run.
+tests/acp/peer/node_modules/.package-lock.json: tests/acp/peer/package-lock.json
+	npm ci --prefix tests/acp/peer --no-audit --no-fund --ignore-scripts
+	touch $@
 
 # Real MCP clients of both protocol eras against the real binary.
 mcp:

@@ -36,8 +36,13 @@ impl Authority {
     async fn end_orphans(&self) -> Result<(), Error> {
         let runners = self.0.parts.executors.names_of_runners();
         for (session, turn) in self.store().open_turns(&runners).await? {
+            let focus = Focus { turn_id: Some(turn.clone()), ..Focus::default() };
+            let view = self.store().view(&session, focus).await?;
+            if view.turn(&turn).is_none_or(|turn| turn.dispatch_outcome.is_none()) {
+                // A runtime began it, and may work on it still.
+                continue;
+            }
             tracing::info!(session.id = %session, turn.id = %turn, "a turn's agent died with an earlier server");
-            let view = self.store().view(&session, Focus::default()).await?;
             for permission in view.permissions {
                 let command = Command::ResolvePermission { id: permission.id, status: CANCELLED.into() };
                 self.transact(&session, command).await?;

@@ -4,6 +4,7 @@
 #![expect(clippy::panic, clippy::indexing_slicing, reason = "a test that breaks says so")]
 #![expect(clippy::disallowed_methods, reason = "tests spawn, and are told seeds by the environment")]
 
+mod acp;
 mod api;
 mod app;
 mod kill;

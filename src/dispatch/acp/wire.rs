@@ -202,7 +202,7 @@ impl Ear {
 fn trouble(error: &Error) -> Trouble {
     let text = reason(error);
     let is_ours = is_incoming_transport_closed(error) || is_connection_terminated(error);
-    if is_ours { Trouble::Lost(text) } else { Trouble::Refused(text) }
+    if is_ours { Trouble::Lost("its connection ended".into()) } else { Trouble::Refused(text) }
 }
 
 fn reason(error: &Error) -> String {

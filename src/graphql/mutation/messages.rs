@@ -149,7 +149,7 @@ impl Messages {
         &self,
         ctx: &Context<'_>,
         #[graphql(desc = "The session's id.")] session_id: ID,
-        #[graphql(desc = "The request's own id.")] permission_id: ID,
+        #[graphql(desc = "The request's own id: `pending_id` in its message's metadata.")] permission_id: ID,
         #[graphql(desc = "How it was decided.")] decision: PermissionDecision,
     ) -> Result<ResolvePermissionResult> {
         let (session, permission) = (SessionId::new(session_id.0), PermissionId::new(permission_id.as_str()));

@@ -1,7 +1,7 @@
 //! `kill -9` at random moments around ask and respond, on the real binary: what was acknowledged is there, and
 //! nothing is there by half (INV-12, INV-13, CP-01 to CP-20). May import: the crate, and its siblings.
 
-mod server;
+pub mod server;
 
 use std::path::Path;
 use std::time::{Duration, Instant};

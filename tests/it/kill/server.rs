@@ -21,9 +21,15 @@ pub struct Server {
 impl Server {
     /// Starts the binary on a database and waits for its address.
     pub async fn start(database: &Path) -> Self {
+        Self::start_with(database, &[]).await
+    }
+
+    /// The same with further arguments.
+    pub async fn start_with(database: &Path, args: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_answerable"))
             .args(["serve", "--listen", "127.0.0.1:0", "--database"])
             .arg(format!("sqlite:{}", database.display()))
+            .args(args)
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
             .kill_on_drop(true)

@@ -9,4 +9,3 @@ mod reserved;
 mod stage;
 mod start;
 mod table;
-mod watchdog;
