@@ -4,6 +4,7 @@
 //! nothing rests on their secrecy. May import: nothing of this crate.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -114,6 +115,19 @@ numbers! {
     Position,
     /// A session's count of dispatched prompts; ready events carry it.
     Generation,
+}
+
+impl Micros {
+    /// That much later.
+    #[must_use]
+    pub fn plus(self, time: Duration) -> Self {
+        Self(self.0.saturating_add(i64::try_from(time.as_micros()).unwrap_or(i64::MAX)))
+    }
+
+    /// How long after `earlier` it is; nothing, where it is not after it.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
 }
 
 /// A projection's version: compare the epoch first, then the sequence.

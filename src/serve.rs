@@ -61,6 +61,8 @@ pub struct Options {
     pub bridge: PathBuf,
     /// Further executors, by name.
     pub executors: Executors,
+    /// The wall clock.
+    pub clock: Arc<dyn Clock>,
     /// This binary, where the demo is wanted.
     pub demo: Option<PathBuf>,
     /// How long a shutdown waits for what is under way.
@@ -99,6 +101,7 @@ impl Options {
             acp: acp_bounds(limits),
             bridge: std::env::current_exe().unwrap_or_default(),
             executors: own_executors(settings),
+            clock: Arc::new(System),
             demo,
             shutdown: Duration::from_millis(limits.shutdown_ms),
         }
@@ -130,6 +133,8 @@ fn authority_limits(limits: &config::Limits) -> Limits {
         ready: Duration::from_millis(limits.ready_wait_ms),
         reattach_grace: Duration::from_millis(limits.reattach_grace_ms),
         poll: Duration::from_millis(limits.wait_poll_ms),
+        watchdog: Duration::from_millis(limits.watchdog_ms),
+        watchdog_period: Duration::from_millis(limits.watchdog_period_ms),
         message_chars_max: count(limits.message_chars_max),
     }
 }
@@ -272,10 +277,10 @@ pub async fn start(options: Options) -> Result<Running, Error> {
 }
 
 async fn begin(options: Options, store: Store, tasks: Tasks) -> Result<Running, Error> {
-    let epoch = store.epoch_allocate(System.now()).await?;
+    let epoch = store.epoch_allocate(options.clock.now()).await?;
     crash::point("CP-56");
     let bus = Bus::new(options.bus.clone(), options.bus_capacity);
-    let relay = Relay::new(store.clone(), bus.clone(), Arc::new(System), options.pace);
+    let relay = Relay::new(store.clone(), bus.clone(), options.clock.clone(), options.pace);
     let demo = options.demo.clone().map(|program| Demo::new(program, tasks.clone()));
     let executors = executors(&options, demo.as_ref(), &tasks)?;
     let authority = Authority::new(Parts {
@@ -283,7 +288,7 @@ async fn begin(options: Options, store: Store, tasks: Tasks) -> Result<Running, 
         relay: relay.clone(),
         bus,
         executors,
-        clock: Arc::new(System),
+        clock: options.clock.clone(),
         ids: Arc::new(System),
         tasks: tasks.clone(),
         epoch,
@@ -293,6 +298,7 @@ async fn begin(options: Options, store: Store, tasks: Tasks) -> Result<Running, 
     authority.end_orphaned_turns().await?;
     crash::point("CP-57");
     tasks.spawn("relay", relay.clone().run(tasks.stop()));
+    tasks.spawn("watchdogs", authority.clone().watch());
     let closing = options.mcp.closing.clone();
     let is_open = store.token_count().await? == 0;
     let listener = listen(options.listen, is_open).await?;

@@ -3,11 +3,14 @@
 
 use std::sync::Arc;
 
+use tokio_util::sync::CancellationToken;
+
 use crate::dispatch::{Dispatch, Executor, Outcome, Revocation};
 use crate::ids::{PendingId, Position, SessionId, TurnId};
 use crate::lifecycle::{Certainty, Command, DispatchOutcome, Effect, Focus, Refusal, spoken_answers};
 
 use super::deliver::unknown;
+use super::watchdog::called_off;
 use super::{Authority, DeliveryFailure, Error, Failure, Responded};
 
 /// How a dispatch ended.
@@ -40,7 +43,22 @@ impl Authority {
 
     /// Takes a reservation to its end.
     pub(super) async fn drive(&self, session: &SessionId, turn: &TurnId) -> Dispatched {
-        let (dispatch, executor) = match self.prepare(session, turn).await {
+        self.drive_unless(session, turn, &CancellationToken::new()).await
+    }
+
+    /// The same for one that may be called off: before the attempt it is rolled back; during the call, that is taken
+    /// back where it can be proven.
+    pub(super) async fn drive_unless(
+        &self,
+        session: &SessionId,
+        turn: &TurnId,
+        cancel: &CancellationToken,
+    ) -> Dispatched {
+        let prepared = tokio::select! {
+            prepared = self.prepare(session, turn) => prepared,
+            () = cancel.cancelled() => Err(called_off()),
+        };
+        let (dispatch, executor) = match prepared {
             Ok(prepared) => prepared,
             Err(failure) => return self.roll_back(session, turn, failure).await,
         };
@@ -52,7 +70,7 @@ impl Authority {
                 return self.roll_back(session, turn, failure).await;
             }
         }
-        match self.call(dispatch, executor).await {
+        match self.call(dispatch, executor, cancel.clone()).await {
             Outcome::Accepted => self.publish(session, turn).await,
             Outcome::Rejected { reason } => {
                 let failure = Failure::retryable(DeliveryFailure::Rejected, reason);
@@ -114,12 +132,16 @@ impl Authority {
     }
 
     /// The one external call: bounded, outside every lock, in a task of its own so that a panic is an outcome too.
-    /// What it leaves unknown is taken back where that can be proven.
-    async fn call(&self, dispatch: Dispatch, executor: Arc<dyn Executor>) -> Outcome {
+    /// What it leaves unknown, or is called off, is taken back where that can be proven.
+    async fn call(&self, dispatch: Dispatch, executor: Arc<dyn Executor>, cancel: CancellationToken) -> Outcome {
         let within = self.limits().dispatch;
         let turn = dispatch.turn_id.clone();
         let task = self.0.parts.tasks.spawn("dispatch", async move {
-            let reason = match tokio::time::timeout(within, executor.dispatch(dispatch, within)).await {
+            let called = tokio::select! {
+                called = tokio::time::timeout(within, executor.dispatch(dispatch, within)) => called,
+                () = cancel.cancelled() => Ok(Outcome::Unknown { reason: "it was called off".into() }),
+            };
+            let reason = match called {
                 Ok(Outcome::Unknown { reason }) => reason,
                 Ok(known) => return known,
                 Err(_elapsed) => "the deadline passed".into(),
@@ -227,7 +249,7 @@ impl Authority {
     }
 
     /// Provably not taken. A rollback that fails leaves the reservation, which blocks admission until recovery.
-    async fn roll_back(&self, session: &SessionId, turn: &TurnId, failure: Failure) -> Dispatched {
+    pub(super) async fn roll_back(&self, session: &SessionId, turn: &TurnId, failure: Failure) -> Dispatched {
         match self.transact(session, Command::RejectDispatch(turn.clone())).await {
             Ok(passed) => match passed.decision.effect {
                 Effect::Closed(DispatchOutcome::Unknown) => Dispatched::Failed(unknown()),

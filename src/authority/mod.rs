@@ -23,6 +23,7 @@ mod trace;
 mod transact;
 mod turns;
 mod waiting;
+mod watchdog;
 
 use std::fmt;
 use std::sync::Arc;
@@ -49,6 +50,7 @@ pub use turns::{Completed, Prompted, Readiness, SendPrompt, StartTurn};
 pub use waiting::{Receipt, Waiting};
 
 use hints::Hints;
+use watchdog::Fallbacks;
 
 /// Every bound of the use cases; one budget (decisions 40).
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +69,10 @@ pub struct Limits {
     pub reattach_grace: Duration,
     /// How often a wait looks again without a hint.
     pub poll: Duration,
+    /// How long an agent that took an answer may stay silent, in a session with a watchdog.
+    pub watchdog: Duration,
+    /// How often watchdogs are looked for without a hint.
+    pub watchdog_period: Duration,
     /// Characters of a message, at most.
     pub message_chars_max: usize,
 }
@@ -81,6 +87,8 @@ impl Default for Limits {
             ready: Duration::from_secs(35),
             reattach_grace: Duration::from_secs(30),
             poll: Duration::from_secs(5),
+            watchdog: Duration::from_secs(15),
+            watchdog_period: Duration::from_secs(1),
             message_chars_max: 100_000,
         }
     }
@@ -113,6 +121,7 @@ struct Inner {
     parts: Parts,
     hints: Hints,
     passes: Passes,
+    fallbacks: Fallbacks,
     drain: CancellationToken,
 }
 
@@ -133,6 +142,7 @@ impl Authority {
             parts,
             hints: Hints::default(),
             passes: Passes::default(),
+            fallbacks: Fallbacks::default(),
             drain: CancellationToken::new(),
         }))
     }

@@ -36,7 +36,8 @@ fn name_of_open(command: &Command, decision: &Decision) -> &'static str {
         Command::Respond(_) | Command::Skip(_) => "CP-09",
         Command::ConfirmDelivery { .. } | Command::FinalizeClaim(..) => "CP-17",
         Command::RestoreClaim(..) => "CP-20",
-        Command::MarkAttempted(_) | Command::ClaimDispatch(_) | Command::FireWatchdog(_) => "CP-27",
+        Command::FireWatchdog(_) => "CP-21",
+        Command::MarkAttempted(_) | Command::ClaimDispatch(_) => "CP-27",
         Command::Acknowledge(_, Certainty::Accepted) => "CP-30",
         Command::Acknowledge(_, Certainty::Unknown) => "CP-29",
         Command::PublishAccepted(_) => "CP-31",
@@ -69,10 +70,11 @@ fn name_of_committed(command: &Command, decision: &Decision) -> &'static str {
         Command::Respond(_)
         | Command::Skip(_)
         | Command::AcceptTurn(AcceptTurn { admission: Admission::Dispatch, .. }) => claimed(command, decision),
-        Command::ConfirmDelivery { watchdog: Some(_), .. } => "CP-21",
+        Command::ConfirmDelivery { .. } if decision.arms_watchdog() => "CP-21",
         Command::ConfirmDelivery { .. } | Command::FinalizeClaim(..) => "CP-18",
         Command::RestoreClaim(..) | Command::RejectDispatch(_) | Command::RevokeDispatch(_) => "CP-36",
-        Command::MarkAttempted(_) | Command::ClaimDispatch(_) | Command::FireWatchdog(_) => "CP-28",
+        Command::FireWatchdog(_) => "CP-26",
+        Command::MarkAttempted(_) | Command::ClaimDispatch(_) => "CP-28",
         Command::Acknowledge(_, Certainty::Accepted) => "CP-39",
         Command::Acknowledge(_, Certainty::Unknown) | Command::PublishAccepted(_) => "CP-33",
         Command::CompleteTurn(_) | Command::Ready { .. } | Command::CancelTurn(_) => "CP-40",

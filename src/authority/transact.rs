@@ -58,6 +58,7 @@ impl Authority {
         points::lost(&command, "after")?;
         points::committed(&command, &passed.decision);
         if !passed.decision.changes.is_empty() {
+            self.0.fallbacks.hear(session, &passed.decision, command.is_agent_activity());
             self.wake(session);
         }
         Ok(passed)

@@ -145,7 +145,7 @@ impl Waiting {
         let command = Command::ConfirmDelivery {
             pending_id: self.pending_id.clone(),
             waiter: self.waiter.clone(),
-            watchdog: None,
+            watchdog: Some(self.authority.watchdog_deadline()),
         };
         match self.authority.transact(&self.session, command).await?.decision.effect {
             Effect::Outcome(outcome) => Ok(outcome),

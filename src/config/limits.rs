@@ -79,6 +79,8 @@ limits! {
     ready_wait_ms = 35_000 in 100..=600_000, "ANSWERABLE_READY_WAIT_MS", "How long a prompt or ready event waits for an unresolved dispatch.";
     reattach_grace_ms = 30_000 in 0..=86_400_000, "ANSWERABLE_REATTACH_GRACE_MS", "How long an agent that lost its wait may take to come back before its turn is paused.";
     wait_poll_ms = 5_000 in 10..=600_000, "ANSWERABLE_WAIT_POLL_MS", "How often a wait looks again without a hint.";
+    watchdog_ms = 15_000 in 100..=86_400_000, "ANSWERABLE_WATCHDOG_MS", "How long an agent that took an answer may stay silent before a session with a watchdog prompts it.";
+    watchdog_period_ms = 1_000 in 10..=600_000, "ANSWERABLE_WATCHDOG_PERIOD_MS", "How often watchdogs are looked for without a hint.";
     message_chars_max = 100_000 in 1..=10_000_000, "ANSWERABLE_MESSAGE_CHARS_MAX", "Unicode code points of a message, prompt or title.";
     relay_period_ms = 1_000 in 10..=600_000, "ANSWERABLE_RELAY_PERIOD_MS", "How often the relay looks again without a hint.";
     relay_batch = 256 in 1..=10_000, "ANSWERABLE_RELAY_BATCH", "Events that the relay takes at a time.";

@@ -40,7 +40,8 @@ pub struct Dispatch {
     pub generation: Generation,
     /// What the agent is to read.
     pub prompt: String,
-    /// What the person answered, in the words that were asked; empty for a plain prompt.
+    /// What the person answered to that bundle, in the words that were asked; empty for a plain prompt. The prompt of
+    /// a watchdog may tell the answers to more bundles than that one.
     pub answers: Vec<SpokenAnswer>,
     /// Its hung turn has to be stopped first.
     pub is_interrupt: bool,

@@ -303,6 +303,22 @@ pub enum FocusScope {
 }
 
 impl Command {
+    /// Only an agent that lives, or its runtime, does this: it has what it was told before, and needs no fallback
+    /// (decisions 3).
+    pub fn is_agent_activity(&self) -> bool {
+        matches!(
+            self,
+            Self::Ask(_)
+                | Self::RegisterWaiter(..)
+                | Self::DropWaiter { is_received: true, .. }
+                | Self::AppendMessage(_)
+                | Self::UpdateMessage { .. }
+                | Self::RecordPermission { .. }
+                | Self::CompleteTurn(_)
+                | Self::Ready { .. }
+        )
+    }
+
     /// What the view must hold for it.
     pub fn focus(&self) -> Focus {
         let mut focus = Focus::default();

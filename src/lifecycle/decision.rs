@@ -17,6 +17,24 @@ pub struct Decision {
     pub effect: Effect,
 }
 
+impl Decision {
+    /// Changes that turn, or a row of it.
+    pub fn touches(&self, turn: &TurnId) -> bool {
+        self.changes.iter().any(|change| match change {
+            Change::SetTurn(_, own) => &own.id == turn,
+            Change::InsertMessage(row) => &row.turn_id == turn,
+            Change::InsertQuestion(row) | Change::SetQuestion(_, row) => &row.turn_id == turn,
+            Change::InsertPermission(permission, ..) => &permission.turn_id == turn,
+            _ => false,
+        })
+    }
+
+    /// Arms a watchdog.
+    pub fn arms_watchdog(&self) -> bool {
+        self.changes.iter().any(|change| matches!(change, Change::SetTurn(_, turn) if turn.watchdog.is_some()))
+    }
+}
+
 /// How a bundle ended, or that it has not (design: agents, `status`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OutcomeStatus {

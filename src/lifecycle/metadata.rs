@@ -160,6 +160,10 @@ pub fn turn_metadata(turn: &Turn) -> Map<String, Value> {
     if let Some(watchdog) = &turn.watchdog {
         out.put("watchdog_pending_id", watchdog.pending_id.as_str());
         out.put("watchdog_deadline_us", watchdog.deadline.0);
+        if !watchdog.earlier.is_empty() {
+            let ids: Vec<Value> = watchdog.earlier.iter().map(|id| id.as_str().into()).collect();
+            out.put("watchdog_earlier_pending_ids", ids);
+        }
     }
     out.map
 }
@@ -400,7 +404,15 @@ fn take_watchdog(keys: &mut Keys) -> Option<Watchdog> {
     let deadline = keys.0.get("watchdog_deadline_us").and_then(Value::as_i64)?;
     let pending_id = keys.text("watchdog_pending_id")?;
     keys.0.remove("watchdog_deadline_us");
-    Some(Watchdog { pending_id: PendingId::new(pending_id), deadline: Micros(deadline) })
+    let earlier = keys.take_if("watchdog_earlier_pending_ids", texts).unwrap_or_default();
+    let earlier = earlier.into_iter().map(PendingId::new).collect();
+    Some(Watchdog { pending_id: PendingId::new(pending_id), earlier, deadline: Micros(deadline) })
+}
+
+/// A list of texts, at least one, none of them empty.
+fn texts(value: &Value) -> Option<Vec<String>> {
+    let items = value.as_array().filter(|items| !items.is_empty())?;
+    items.iter().map(|item| item.as_str().filter(|text| !text.is_empty()).map(str::to_owned)).collect()
 }
 
 fn outcome_name(outcome: DispatchOutcome) -> &'static str {

@@ -173,8 +173,12 @@ fn reservation() -> impl Strategy<Value = Reservation> {
 }
 
 fn turn() -> impl Strategy<Value = Turn> {
-    let watchdog = (name(), any::<i64>())
-        .prop_map(|(id, at)| Watchdog { pending_id: PendingId::new(id), deadline: Micros(at) });
+    let earlier = vec(name().prop_map(PendingId::new), 0..3);
+    let watchdog = (name(), earlier, any::<i64>()).prop_map(|(id, earlier, at)| Watchdog {
+        pending_id: PendingId::new(id),
+        earlier,
+        deadline: Micros(at),
+    });
     (of(reservation()), of(outcome()), of(watchdog), rest()).prop_map(
         |(reservation, dispatch_outcome, watchdog, rest)| Turn {
             reservation,

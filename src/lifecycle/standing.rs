@@ -7,7 +7,7 @@ use crate::ids::{PendingId, TurnId};
 
 use super::change::Change;
 use super::question::Bundle;
-use super::turn::Turn;
+use super::turn::{Turn, Watchdog};
 use super::view::SessionView;
 
 impl Change {
@@ -39,7 +39,7 @@ impl SessionView {
 
     /// Bundles that a watchdog of a loaded turn names.
     pub fn watched(&self) -> impl Iterator<Item = &PendingId> {
-        self.turns.iter().filter_map(|turn| Some(&turn.watchdog.as_ref()?.pending_id))
+        self.turns.iter().filter_map(|turn| turn.watchdog.as_ref()).flat_map(Watchdog::bundles)
     }
 
     /// Forgets what was loaded for one command, and bundles and turns that are history. What any next command may

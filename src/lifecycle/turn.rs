@@ -68,10 +68,19 @@ pub struct Reservation {
 /// A live answer's fallback, armed at its confirmation (decisions 3).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Watchdog {
-    /// The confirmed bundle.
+    /// The bundle that was confirmed last.
     pub pending_id: PendingId,
+    /// Those confirmed before it, since the agent last did anything: the fallback takes their answers too.
+    pub earlier: Vec<PendingId>,
     /// When it fires.
     pub deadline: Micros,
+}
+
+impl Watchdog {
+    /// Every bundle whose answer the agent may not have, oldest first.
+    pub fn bundles(&self) -> impl Iterator<Item = &PendingId> {
+        self.earlier.iter().chain([&self.pending_id])
+    }
 }
 
 /// One accepted (or reserved) prompt and its work.

@@ -56,6 +56,9 @@ fn find_key<'d>(d: &'d Draft, request: &Ask, turn_id: &TurnId) -> Option<&'d Key
 
 /// Asked before: wait again, or learn the recorded outcome at once.
 fn attach(d: &mut Draft, request: &Ask, bundle: &Bundle) -> Result<Effect, Refusal> {
+    if let Some(turn) = bundle.turn_id() {
+        watchdog::disarm(d, turn);
+    }
     if let Some(id) = &request.waiter {
         waiter::register(d, &bundle.pending_id, id)?;
     }

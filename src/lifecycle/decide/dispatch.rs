@@ -5,7 +5,7 @@ use crate::ids::{PendingId, TurnId};
 use crate::lifecycle::{Change, DispatchOutcome, Effect, EventKind, KeyResult, Question, Refusal, Turn};
 
 use super::draft::Draft;
-use super::{claim, turn, waiter};
+use super::{claim, turn, waiter, watchdog};
 
 fn reserved(d: &Draft, id: &TurnId) -> Result<Turn, Refusal> {
     let turn = d.turn(id)?;
@@ -20,18 +20,26 @@ fn is_acknowledged(turn: &Turn) -> bool {
     turn.reservation.as_ref().is_some_and(|r| r.is_acknowledged)
 }
 
-/// Crosses the at-most-once line (INV-10). From here on the successor is the current turn.
+/// Crosses the at-most-once line (INV-10). From here on the successor is the current turn. A fallback crosses it only
+/// while its agent is silent.
 pub(super) fn mark_attempted(d: &mut Draft, id: &TurnId) -> Result<Effect, Refusal> {
     let turn = reserved(d, id)?;
     if is_attempted(&turn) {
         return Err(Refusal::Stale);
     }
-    d.set_turn(&turn, |turn| {
+    if let Some((silent, armed)) = watchdog::behind(d, &turn)? {
+        watchdog::spend(d, &silent, &armed);
+    }
+    Ok(attempt(d, &turn))
+}
+
+fn attempt(d: &mut Draft, turn: &Turn) -> Effect {
+    d.set_turn(turn, |turn| {
         if let Some(reservation) = &mut turn.reservation {
             reservation.is_attempted = true;
         }
     });
-    Ok(Effect::Turn(id.clone()))
+    Effect::Turn(turn.id.clone())
 }
 
 /// The agent took it. The start is announced; the recovery fields stay until the bus accepted that (INV-22).
@@ -109,7 +117,7 @@ pub(super) fn roll_back(d: &mut Draft, id: &TurnId) -> Result<Effect, Refusal> {
 
 fn close_evident(d: &mut Draft, turn: &Turn) -> Result<Effect, Refusal> {
     if !is_attempted(turn) {
-        mark_attempted(d, &turn.id)?;
+        attempt(d, turn);
     }
     close_unknown(d, &turn.id)
 }

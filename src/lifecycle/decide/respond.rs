@@ -199,7 +199,7 @@ fn take(
 
 /// Reserves the successor in the claim's own transaction, so that no turn can slip between (decisions 2).
 fn reserve_successor(d: &mut Draft, bundle: &Bundle, ticket: ClaimTicket) -> Effect {
-    let prompt = d.view.bundle(&bundle.pending_id).map(answer_prompt).unwrap_or_default();
+    let prompt = answer_prompt(d.view.bundle(&bundle.pending_id));
     let source = bundle.turn_id().map(|turn_id| ClaimRef {
         claim_id: Some(ticket.id.clone()),
         pending_id: bundle.pending_id.clone(),

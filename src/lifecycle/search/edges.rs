@@ -86,13 +86,17 @@ fn is_allowed(before: &World, step: Step, bundle: &Bundle, change: RowChange, af
         }
         Step::Report(t) if before.reply(&turn_at(before, t).id) == Some(Reply::Accepted) => false,
         Step::GiveUp(_) | Step::Report(_) | Step::Publish(_) => change == C::Finalized && is_held,
-        Step::Fire(t) => {
-            let watched = turn_at(before, t).watchdog.map(|watchdog| watchdog.pending_id);
-            change == C::Spent && watched.as_ref() == Some(&bundle.pending_id)
-        }
+        Step::Mark(t) => change == C::Spent && is_fallback(before, t, bundle),
         Step::Settle(_) => change == C::Settled,
         _ => false,
     }
+}
+
+/// The turn is a fallback that tells that bundle's answer.
+fn is_fallback(before: &World, t: T, bundle: &Bundle) -> bool {
+    let source = turn_at(before, t).reservation.and_then(|reservation| reservation.source);
+    let silent = source.and_then(|source| before.view.turn(&source.turn_id)?.watchdog.clone());
+    silent.is_some_and(|watchdog| watchdog.bundles().any(|id| id == &bundle.pending_id))
 }
 
 /// The executor proved that it took nothing, and no message says otherwise.
@@ -134,7 +138,7 @@ fn authority(before: &World, step: Step, after: &World) -> Result<(), String> {
         let is_empty = reserved.as_ref().is_some_and(|turn| !turn.has_evidence);
         let may_go_back = is_empty && matches!(step, Step::Report(t) if before.is_rejected(t));
         ensure(!is_back || may_go_back, "INV-03: ownership went back without a proven refusal")?;
-        let may_move = matches!(step, Step::Accept | Step::Mark(_) | Step::Append(_) | Step::Fire(_));
+        let may_move = matches!(step, Step::Accept | Step::Mark(_) | Step::Append(_));
         let begins = matches!(step, Step::Ask { .. }) && old.is_none();
         let proves = matches!(step, Step::Ask { .. } | Step::Permit) && reserved.is_some();
         ensure(is_back || may_move || begins || proves, "INV-05, 32: ownership moved")?;

@@ -80,7 +80,8 @@ impl Sheet {
         ]);
         let source = reservation.and_then(|reservation| reservation.source.as_ref());
         self.0.push(source.map_or(0, |source| bundle_place(view, &source.pending_id)));
-        self.0.push(turn.watchdog.as_ref().map_or(0, |watchdog| bundle_place(view, &watchdog.pending_id)));
+        let watched = turn.watchdog.iter().flat_map(|watchdog| watchdog.bundles());
+        self.0.extend(watched.map(|id| bundle_place(view, id)).chain([u8::MAX]));
         self.put(&world.reply(&turn.id));
         // What was once known of an older dispatch is settled, and moves nothing.
         let is_current = rules::current(view).is_some_and(|current| current.id == turn.id);

@@ -166,7 +166,7 @@ impl Probe<'_> {
         let view = &self.world.view;
         let id = || turn.id.clone();
         let stage = turn.reservation.as_ref().map(|r| (r.is_attempted, r.is_acknowledged));
-        if stage != Some((false, false)) {
+        if stage != Some((false, false)) || !turn.reservation.as_ref().is_some_and(|r| step::is_silent(view, r)) {
             self.refused(&Command::MarkAttempted(id()), "INV-08: attempted twice")?;
         }
         if !matches!(stage, Some((true, _))) {

@@ -114,8 +114,8 @@ fn check_turn(world: &World, turn: &Turn) -> Result<(), String> {
             ensure(is_completed == turn.end.is_some(), "INV-21: a turn's end is not what was announced")
         }
     }?;
-    let timed = turn.watchdog.as_ref().map(|watchdog| world.view.bundle(&watchdog.pending_id).is_some());
-    ensure(timed.unwrap_or(true), "INV-37: a watchdog outlives its bundle")
+    let mut timed = turn.watchdog.iter().flat_map(|watchdog| watchdog.bundles());
+    ensure(timed.all(|id| world.view.bundle(id).is_some()), "INV-37: a watchdog outlives its bundle")
 }
 
 fn check_bundle(world: &World, bundle: &Bundle) -> Result<(), String> {

@@ -3,7 +3,9 @@
 
 use std::fmt;
 
-use crate::lifecycle::{Bundle, DispatchOutcome, KeyResult, Question, SessionState, SessionView, Turn, TurnKind};
+use crate::lifecycle::{
+    Bundle, DispatchOutcome, KeyResult, Question, Reservation, SessionState, SessionView, Turn, TurnKind,
+};
 
 use super::rules;
 use super::world::{Bounds, Reply, World};
@@ -218,12 +220,24 @@ fn dispatch_steps(world: &World, t: T, turn: &Turn, steps: &mut Vec<Step>) {
     if reservation.is_acknowledged {
         steps.push(Step::Publish(t));
     } else if !reservation.is_attempted {
-        steps.extend([Step::Mark(t), Step::GiveUp(t)]);
+        steps.push(Step::GiveUp(t));
+        if is_silent(&world.view, reservation) {
+            steps.push(Step::Mark(t));
+        }
     } else if reply.is_some() {
         steps.push(Step::Report(t));
     } else {
         steps.extend([Reply::Accepted, Reply::Rejected, Reply::Lost].map(|reply| Step::Call(t, reply)));
     }
+}
+
+/// The agent of a fallback's turn has shown nothing yet, and may still be prompted; any other dispatch may be made.
+pub(super) fn is_silent(view: &SessionView, reservation: &Reservation) -> bool {
+    let fallback = reservation.source.as_ref().filter(|source| source.claim_id.is_none());
+    fallback.is_none_or(|source| {
+        let silent = view.turn(&source.turn_id).is_some_and(|turn| turn.watchdog.is_some());
+        silent && rules::is_live(view) && rules::current(view).is_some_and(|turn| turn.id == source.turn_id)
+    })
 }
 
 fn session_steps(world: &World, bounds: &Bounds, steps: &mut Vec<Step>) {

@@ -131,7 +131,10 @@ pub(super) const RULES: &[Rule] = &[
                 OR EXISTS (SELECT 1 FROM backend_generations g WHERE g.epoch = w.epoch AND g.ended_us IS NOT NULL)
             UNION ALL
             SELECT 'session ' || t.session_id || ', turn ' || t.id FROM task_session_turns t
-            WHERE t.has_watchdog AND NOT EXISTS (SELECT 1 FROM task_session_messages m WHERE m.is_question
-                AND m.session_id = t.session_id AND m.pending_id = json_extract(t.metadata, '$.watchdog_pending_id'))",
+            WHERE t.has_watchdog AND EXISTS (
+                SELECT 1 FROM (SELECT json_extract(t.metadata, '$.watchdog_pending_id') AS id
+                    UNION ALL SELECT value FROM json_each(t.metadata, '$.watchdog_earlier_pending_ids')) watched
+                WHERE NOT EXISTS (SELECT 1 FROM task_session_messages m WHERE m.is_question
+                    AND m.session_id = t.session_id AND m.pending_id = watched.id))",
     },
 ];

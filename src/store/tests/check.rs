@@ -259,6 +259,12 @@ const PLANTS: &[(&str, &str)] = &[
         "UPDATE task_session_turns SET metadata = json_set(metadata, '$.watchdog_deadline_us', 1,
          '$.watchdog_pending_id', 'gone') WHERE session_id = $answered",
     ),
+    (
+        "INV-37",
+        "UPDATE task_session_turns SET metadata = json_set(metadata, '$.watchdog_deadline_us', 1,
+         '$.watchdog_pending_id', (SELECT pending_id FROM task_session_messages WHERE session_id = $answered
+         AND is_question), '$.watchdog_earlier_pending_ids', json('[\"gone\"]')) WHERE session_id = $answered",
+    ),
     ("INV-38", "UPDATE task_sessions SET workspace_id = 'other' WHERE id = $over"),
     ("INV-38", "UPDATE outbox_events SET workspace_id = 'other' WHERE position = 1"),
     ("PAGES", "PRAGMA foreign_keys = OFF; DELETE FROM workspaces"),

@@ -120,7 +120,7 @@ fn key_scope(scope: &FocusScope, current: Option<&Turn>) -> Option<KeyScope> {
 
 fn named(view: &SessionView, whole: &SessionView, focus: &Focus) -> BTreeSet<PendingId> {
     let mut named: BTreeSet<PendingId> = focus.pending_id.iter().cloned().collect();
-    named.extend(view.turns.iter().filter_map(|turn| Some(turn.watchdog.as_ref()?.pending_id.clone())));
+    named.extend(view.watched().cloned());
     named.extend(whole.waiters.iter().map(|waiter| waiter.pending_id.clone()));
     named.extend(view.keys.iter().filter_map(|key| match &key.result {
         KeyResult::Asked(id) => Some(id.clone()),

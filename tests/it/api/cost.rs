@@ -13,6 +13,7 @@ use crate::app::{App, Caller, EXECUTOR};
 pub fn quiet(options: &mut Options) {
     options.pace.period = Duration::from_secs(600);
     options.limits.poll = Duration::from_secs(600);
+    options.limits.watchdog_period = Duration::from_secs(600);
 }
 
 /// Statements that a request makes, beside the one that identifies its caller.

@@ -9,3 +9,4 @@ mod reserved;
 mod stage;
 mod start;
 mod table;
+mod watchdog;

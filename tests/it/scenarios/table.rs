@@ -118,8 +118,24 @@ const SCENARIOS: [(&str, Shown); 45] = [
             "a_waiter_that_is_lost_before_the_claim_sends_the_answer_along_the_detached_path",
         ]),
     ),
-    ("a watchdog of a superseded turn prompts nobody", Later("watchdog")),
-    ("activity and shutdown reach a watchdog at work", Later("watchdog")),
+    (
+        "a watchdog of a superseded turn prompts nobody",
+        By(&[
+            "a_silent_agent_is_prompted_once_with_the_answer_that_it_took",
+            "a_refused_fallback_is_not_repeated",
+            "two_answers_taken_in_one_turn_make_one_fallback_that_tells_both",
+            "whatever_an_agent_does_quiets_its_watchdog_and_so_does_the_end_of_its_turn",
+            "a_session_without_a_watchdog_prompts_nobody",
+            "a_deadline_that_passed_while_no_server_ran_fires_once_after_the_whole_time_again",
+        ]),
+    ),
+    (
+        "activity and shutdown reach a watchdog at work",
+        By(&[
+            "an_agent_that_shows_itself_during_the_call_has_it_taken_back_where_that_is_proven",
+            "a_shutdown_during_the_call_leaves_no_dispatch_without_an_end",
+        ]),
+    ),
     (
         "an attempted successor is in no history before it is proven",
         By(&["an_attempted_successor_is_in_no_history_until_it_is_announced_or_a_message_proves_it"]),
