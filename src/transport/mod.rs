@@ -73,6 +73,8 @@ pub fn router(
     let state = Arc::new(State { authority, schema, limits, settings, tasks, closing });
     Router::new()
         .route("/", get(page::page))
+        .route("/icon.svg", get(page::page))
+        .route("/assets/{name}", get(page::page))
         .route("/graphql", any(http::graphql))
         .route("/graphql/ws", get(socket::upgrade))
         .layer(from_fn_with_state(state.clone(), guard::check))

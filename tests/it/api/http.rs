@@ -174,9 +174,13 @@ async fn health_is_told_and_the_page_is_served_by_itself() {
     }
     let page = get("/").await.unwrap();
     assert!(page.headers()["content-security-policy"].to_str().unwrap().contains("default-src 'none'"));
+    assert_eq!(page.headers()["x-content-type-options"], "nosniff");
     let text = page.text().await.unwrap();
-    for word in ["innerHTML", "https://", "src="] {
+    for word in ["innerHTML", "https://", "src=\"//"] {
         assert!(!text.contains(word), "{word}");
+    }
+    for path in ["/assets/app.map", "/assets/..%2Fpage.html", "/index.html/"] {
+        assert_eq!(get(path).await.unwrap().status(), 404, "{path}");
     }
     app.finish().await;
 }
