@@ -1,18 +1,33 @@
-# What one does here: `make run`, `make test`, `make lint`, `make bench`.
+# What one does here: `make run`, `make test`, `make lint`, `make bench`; `make web-build` for the page alone.
 
 BIN := target/release/answerable
 
-.PHONY: run build test unit it mcp crash lint deny bench search tools
+.PHONY: run build test unit it mcp crash lint deny bench search tools web-build web browser chromium
 
 # Builds the server and starts it with a scripted agent that asks; answer at http://127.0.0.1:8787/
 run: build
 	$(BIN) serve --demo --database sqlite:demo.db
 
-build:
+build: web-build
 	cargo build --release --locked
 
+# The page that the binary serves at `/`. Where npm is absent a small page takes its place.
+web-build:
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory web-example/dist/index.html; \
+		else echo "npm is absent: the binary serves the small page"; fi
+
+WEB_SOURCES := $(shell find web-example/src web-example/public -type f 2>/dev/null) \
+	web-example/index.html web-example/vite.config.ts web-example/package-lock.json
+
+web-example/dist/index.html: web-example/node_modules $(WEB_SOURCES)
+	cd web-example && npm run --silent build
+
+web-example/node_modules: web-example/package-lock.json
+	cd web-example && npm ci --no-audit --no-fund
+	@touch $@
+
 # Everything that the tests need, then all of them.
-test: tools lint deny unit it mcp crash
+test: tools lint deny web unit it mcp browser crash
 
 unit: tests/acp/peer/node_modules/.package-lock.json
 	cargo test --locked --lib --bins --test tidy
@@ -29,6 +44,18 @@ tests/acp/peer/node_modules/.package-lock.json: tests/acp/peer/package-lock.json
 mcp:
 	cargo build --locked --bin answerable
 	ANSWERABLE_BIN=target/debug/answerable tests/mcp/run.sh
+
+# The page without a browser: documents against the schema, types, lint, unit tests, build.
+web: web-build
+	cd web-example && npm run --silent check && npm test --silent
+
+# The page in Debian's chromium against the real binary, which has it inside.
+browser: web-build chromium
+	cargo build --locked --bin answerable
+	cd web-example && ANSWERABLE_BIN=../target/debug/answerable npm run --silent e2e
+
+chromium:
+	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq chromium; }
 
 # Kills the real binary at every crash point, and at a sample of its system calls (SWEEP=full: at each one); the last
 # line has the numbers.

@@ -7,50 +7,83 @@ use std::path::Path;
 enum Shown {
     /// By these tests.
     By(&'static [&'static str]),
-    /// By these, as far as the server goes; the rest by the scripts of the web example.
-    Partly(&'static [&'static str]),
-    /// In a browser only: the web example.
-    Browser,
+    /// By these, as far as the server goes, and by these of the web example.
+    Both(&'static [&'static str], &'static [&'static str]),
+    /// In the web example only: its unit tests and its scripts in a browser.
+    Browser(&'static [&'static str]),
     /// Not yet, and why.
     Later(&'static str),
 }
-use Shown::{Browser, By, Later, Partly};
+use Shown::{Both, Browser, By, Later};
 
 const SUMMARIES: &str = "the task status summary, its revision and its repair come with the projections";
 
 const SCENARIOS: [(&str, Shown); 45] = [
     (
         "a lost wait leaves its question active after a reload",
-        By(&["a_question_whose_wait_is_lost_stays_visible_answerable_and_in_the_way_of_the_workflow"]),
+        Both(
+            &["a_question_whose_wait_is_lost_stays_visible_answerable_and_in_the_way_of_the_workflow"],
+            &[
+                "script 8: a wait that ran out is said on every card, and the answer succeeds with its acknowledgement",
+            ],
+        ),
     ),
     (
         "a newer turn makes an older question history",
-        By(&["a_newer_turn_leaves_an_older_question_in_history_and_nowhere_else"]),
+        Both(
+            &["a_newer_turn_leaves_an_older_question_in_history_and_nowhere_else"],
+            &["script 6: a question that a newer turn replaces leaves an open page by itself, and says so"],
+        ),
     ),
     (
         "deleting the newer turn's messages revives nothing",
-        By(&["deleting_every_message_of_the_newer_turn_revives_nothing"]),
+        Both(
+            &["deleting_every_message_of_the_newer_turn_revives_nothing"],
+            &[
+                "script 6: a page that still shows a superseded question gets a conflict, and nothing is written or resumed",
+            ],
+        ),
     ),
     (
         "a hidden attempted successor keeps the visible predecessor's question inert",
-        Partly(&["beside_an_attempted_successor_that_is_hidden_a_question_of_the_visible_turn_stays_inert"]),
+        Both(
+            &["beside_an_attempted_successor_that_is_hidden_a_question_of_the_visible_turn_stays_inert"],
+            &[
+                "script 12: beside a hidden successor that was attempted, a question of the visible turn is history",
+            ],
+        ),
     ),
     (
         "the event of a question carries the projection that shows it",
-        Partly(&["the_event_that_brings_a_question_brings_the_projection_that_shows_it"]),
+        Both(
+            &["the_event_that_brings_a_question_brings_the_projection_that_shows_it"],
+            &["script 10: a cached clean projection is advanced by the very event that brings the question"],
+        ),
     ),
     (
         "a list in flight does not replace a newer event, nor the other way round",
-        Partly(&["a_list_and_an_event_are_ordered_by_their_revisions_whichever_arrives_first"]),
+        Both(
+            &["a_list_and_an_event_are_ordered_by_their_revisions_whichever_arrives_first"],
+            &[
+                "script 10: an older revision loses, whether it comes by list or by event",
+                "any mix of lists and events ends at the greatest revision",
+            ],
+        ),
     ),
     (
         "skipping the newer bundle brings no older one back",
-        By(&["skipping_the_newer_question_brings_no_older_one_back_and_no_later_turn_does"]),
+        Both(
+            &["skipping_the_newer_question_brings_no_older_one_back_and_no_later_turn_does"],
+            &["script 5: skipping the newer question brings no older one back"],
+        ),
     ),
     ("a stale stored summary is repaired by a read", Later(SUMMARIES)),
     (
         "a task opens the session that asks, not the primary one",
-        Partly(&["a_task_whose_second_session_asks_names_that_session_as_the_owner"]),
+        Both(
+            &["a_task_whose_second_session_asks_names_that_session_as_the_owner"],
+            &["script 2: a task opens the session that asks, not the primary one, on desktop and on a phone"],
+        ),
     ),
     (
         "a pause that saw no turn does not stop a first one",
@@ -59,17 +92,44 @@ const SCENARIOS: [(&str, Shown); 45] = [
             "a_lost_agents_turn_is_paused_after_the_grace_and_no_other_one",
         ]),
     ),
-    ("a newer summary during a load leads to the task-only route", Browser),
-    ("of two forced loads the older one overwrites nothing", Browser),
-    ("a replaced phone sheet's load moves nothing", Browser),
-    ("without an owner the outgoing layout is released first", Browser),
+    (
+        "a newer summary during a load leads to the task-only route",
+        Browser(&[
+            "script 9: a pending owner that changes during the load is not opened, on desktop and on a phone",
+        ]),
+    ),
+    (
+        "of two forced loads the older one overwrites nothing",
+        Browser(&[
+            "script 9: of two forced loads of one task the older one overwrites nothing",
+            "of one task that overlap: only the newest writes, whichever ends last",
+        ]),
+    ),
+    (
+        "a replaced phone sheet's load moves nothing",
+        Browser(&[
+            "script 9: a sheet that a wider window replaced during the load neither moves nor closes anything",
+        ]),
+    ),
+    (
+        "without an owner the outgoing layout is released first",
+        Browser(&["script 9: without an owner the session is released and the task-only route opens"]),
+    ),
     (
         "a stale browser's answer is a conflict and prompts nobody",
-        By(&["an_answer_to_a_superseded_question_is_a_conflict_and_prompts_nobody"]),
+        Both(
+            &["an_answer_to_a_superseded_question_is_a_conflict_and_prompts_nobody"],
+            &[
+                "script 6: a page that still shows a superseded question gets a conflict, and nothing is written or resumed",
+            ],
+        ),
     ),
     (
         "a detached answer that is not accepted can be sent again, once",
-        By(&["an_answer_that_is_not_accepted_can_be_sent_again_and_arrives_once"]),
+        Both(
+            &["an_answer_that_is_not_accepted_can_be_sent_again_and_arrives_once"],
+            &["script 7: a refused delivery keeps the answer, and sending it again resumes once"],
+        ),
     ),
     (
         "an accepted answer whose start is not published stays final",
@@ -92,10 +152,13 @@ const SCENARIOS: [(&str, Shown); 45] = [
     ),
     (
         "a stop between claim and hand-over gives the claim back",
-        By(&[
-            "a_claim_that_reached_neither_a_waiter_nor_a_dispatch_is_given_back",
-            "a_claim_that_a_newer_turn_or_the_sessions_end_overtook_is_retired_and_revives_nothing",
-        ]),
+        Both(
+            &[
+                "a_claim_that_reached_neither_a_waiter_nor_a_dispatch_is_given_back",
+                "a_claim_that_a_newer_turn_or_the_sessions_end_overtook_is_retired_and_revives_nothing",
+            ],
+            &["script 11: a server that dies with an answer in its hands gives the question back once"],
+        ),
     ),
     (
         "a waiter returns nothing before its confirmation",
@@ -177,18 +240,42 @@ const SCENARIOS: [(&str, Shown); 45] = [
         "a malformed list of claimed rows changes nothing",
         By(&["recovery_metadata_that_cannot_be_read_refuses_the_start_by_name_and_changes_nothing"]),
     ),
-    ("a pending owner that changes during a load is not opened", Browser),
+    (
+        "a pending owner that changes during a load is not opened",
+        Browser(&[
+            "script 9: a pending owner that changes during the load is not opened, on desktop and on a phone",
+            "goes task-only when the summary has %s after the load, also after a failed one",
+        ]),
+    ),
     ("a restored claim is told after the summary converged", Later(SUMMARIES)),
     (
         "a restored answer stays safe to retry when telling it fails",
-        Partly(&["a_restored_answer_that_cannot_be_announced_is_still_told_to_be_safe_to_retry"]),
+        Both(
+            &["a_restored_answer_that_cannot_be_announced_is_still_told_to_be_safe_to_retry"],
+            &["script 7: a refused delivery keeps the answer, and sending it again resumes once"],
+        ),
     ),
-    ("a task that disappears during a load moves nothing", Browser),
-    ("an aborted older load moves nothing", Browser),
-    ("two phone sheets do not invalidate each other", Browser),
+    (
+        "a task that disappears during a load moves nothing",
+        Browser(&[
+            "script 9: a task that disappears during the load moves nothing, and the sheet stays open",
+            "moves nothing when the task is gone",
+        ]),
+    ),
+    (
+        "an aborted older load moves nothing",
+        Browser(&[
+            "whose load was aborted by a newer one moves nothing",
+            "script 9: a later choice makes the earlier one inert",
+        ]),
+    ),
+    ("two phone sheets do not invalidate each other", Browser(&["in one sheet does not disturb another sheet's"])),
     (
         "a list that cannot be projected is an error",
-        By(&["a_list_that_cannot_be_projected_is_an_error_and_never_a_clean_list"]),
+        Both(
+            &["a_list_that_cannot_be_projected_is_an_error_and_never_a_clean_list"],
+            &["script 9: a list that cannot be projected leads to the task-only route, and not to a clean task"],
+        ),
     ),
     (
         "what is told last is what the store holds",
@@ -209,21 +296,28 @@ fn sources(folder: &Path, text: &mut String) {
 
 #[test]
 fn every_scenario_names_the_tests_that_show_it_and_they_are_there() {
-    let mut text = String::new();
-    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/scenarios"), &mut text);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (mut text, mut web) = (String::new(), String::new());
+    sources(&root.join("tests/it/scenarios"), &mut text);
+    for folder in ["web-example/e2e", "web-example/test"] {
+        sources(&root.join(folder), &mut web);
+    }
+    let web = web.replace("\\'", "'");
     let is_test = |name: &str| text.contains(&format!("test]\nasync fn {name}()"));
+    let is_web_test = |name: &str| web.contains(&format!("('{name}'"));
     for (title, shown) in &SCENARIOS {
-        match shown {
-            By(tests) | Partly(tests) => {
-                assert!(!tests.is_empty(), "{title}");
-                assert!(tests.iter().all(|name| is_test(name)), "{title}: {tests:?}");
-            }
-            Browser => {}
-            Later(why) => assert!(!why.is_empty(), "{title}"),
-        }
+        let (own, theirs): (&[_], &[_]) = match shown {
+            By(tests) => (tests, &[]),
+            Both(tests, scripts) => (tests, scripts),
+            Browser(scripts) => (&[], scripts),
+            Later(why) => (&[], std::slice::from_ref(why)),
+        };
+        assert!(!own.is_empty() || !theirs.is_empty(), "{title}");
+        assert!(own.iter().all(|name| is_test(name)), "{title}: {own:?}");
+        assert!(matches!(shown, Later(_)) || theirs.iter().all(|name| is_web_test(name)), "{title}: {theirs:?}");
     }
     let named = |name: &str| {
-        SCENARIOS.iter().any(|(_, shown)| matches!(shown, By(tests) | Partly(tests) if tests.contains(&name)))
+        SCENARIOS.iter().any(|(_, shown)| matches!(shown, By(tests) | Both(tests, _) if tests.contains(&name)))
     };
     let tests = text.split("test]\nasync fn ").skip(1).map(|rest| rest.split('(').next().unwrap());
     let stray: Vec<_> = tests.filter(|name| !name.contains('{') && !named(name)).collect();
