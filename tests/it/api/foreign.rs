@@ -207,7 +207,7 @@ async fn a_token_that_reaches_further_than_its_maker_is_not_his_to_make_or_to_en
 }
 
 /// May call: of all mutations, by role. An operator may all.
-const PERSONS: [&str; 4] = ["cancelTurn", "respond", "sendPrompt", "skip"];
+const PERSONS: [&str; 5] = ["cancelTurn", "resolvePermissionRequest", "respond", "sendPrompt", "skip"];
 const AGENTS: [&str; 2] = ["askClarification", "awaitClarification"];
 const NOT_RUNTIMES: [&str; 5] = ["createToken", "resolveAmbiguousDispatch", "respond", "revokeToken", "skip"];
 
