@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Mutex;
 
 use super::scene::{Scene, Template};
-use super::{answers, dispatch, starts, turns};
+use super::{answers, dispatch, fallback, starts, turns};
 
 type Path = for<'s> fn(&'s Scene) -> Pin<Box<dyn Future<Output = ()> + 's>>;
 
@@ -46,6 +46,16 @@ const CELLS: &[(&str, Path)] = cells![
     answers::cp_20,
     answers::cp_20_restored,
     answers::cp_20_race,
+    fallback::cp_21,
+    fallback::cp_21_fired,
+    fallback::cp_26_fallback,
+    fallback::cp_27_fallback,
+    fallback::cp_28_fallback,
+    fallback::cp_29_fallback,
+    fallback::cp_30_fallback,
+    fallback::cp_31_fallback,
+    fallback::cp_34_fallback,
+    fallback::cp_36_fallback,
     answers::cp_22,
     answers::cp_23,
     dispatch::cp_24,

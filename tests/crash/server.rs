@@ -60,6 +60,8 @@ fn command(program: &Path, database: &Path, points: &str) -> Command {
         .env("ANSWERABLE_DISPATCH_TIMEOUT_MS", "1000")
         .env("ANSWERABLE_READY_WAIT_MS", "1000")
         .env("ANSWERABLE_WAIT_POLL_MS", "200")
+        .env("ANSWERABLE_WATCHDOG_MS", "400")
+        .env("ANSWERABLE_WATCHDOG_PERIOD_MS", "50")
         .env("ANSWERABLE_SHUTDOWN_MS", "3000")
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
