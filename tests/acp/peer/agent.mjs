@@ -5,8 +5,9 @@ import { appendFileSync } from 'node:fs';
 import { Readable, Writable } from 'node:stream';
 import * as acp from '@agentclientprotocol/sdk';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 
-const { PEER_JOURNAL, PEER_START, PEER_CAN, PEER_LATE_MS = '3000' } = process.env;
+const { PEER_JOURNAL, PEER_START, PEER_CAN, PEER_MCP = 'http', PEER_LATE_MS = '3000' } = process.env;
 const note = (event, more = {}) => appendFileSync(PEER_JOURNAL, `${JSON.stringify({ event, pid: process.pid, ...more })}\n`);
 const never = () => new Promise(() => {});
 const later = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -24,12 +25,17 @@ function teller(client, sessionId) {
   };
 }
 
-/** Asks over the MCP server that the session was begun with. */
+/** The way to the MCP server that the session was begun with. */
+function transport(server) {
+  const named = (list) => Object.fromEntries(list.map(({ name, value }) => [name, value]));
+  if (server.command) return new StdioClientTransport({ ...server, env: named(server.env) });
+  return new StreamableHTTPClientTransport(new URL(server.url), { requestInit: { headers: named(server.headers) } });
+}
+
 async function ask(sessionId) {
   const [server] = servers.get(sessionId);
-  const headers = Object.fromEntries(server.headers.map(({ name, value }) => [name, value]));
   const client = new Client({ name: 'acp-peer', version: '1' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
-  await client.connect(new StreamableHTTPClientTransport(new URL(server.url), { requestInit: { headers } }));
+  await client.connect(transport(server));
   const question = { question: 'Which colour?', options: [{ label: 'red' }, { label: 'green' }] };
   const result = await client.callTool({ name: 'ask_user_question', arguments: { questions: [question] } });
   note('answered', { result: result.structuredContent });
@@ -105,7 +111,7 @@ const agent = acp.agent({ name: 'peer' })
     protocolVersion: params.protocolVersion,
     agentCapabilities: {
       loadSession: PEER_CAN === 'load',
-      mcpCapabilities: { http: true },
+      mcpCapabilities: { http: PEER_MCP === 'http' },
       sessionCapabilities: PEER_CAN === 'resume' ? { resume: {} } : {},
     },
   }))

@@ -111,3 +111,27 @@ async fn an_agent_that_dies_with_the_prompt_leaves_it_unknown_and_its_session_op
     stage.ended("COMPLETED").await;
     stage.app.finish().await;
 }
+
+#[tokio::test]
+async fn an_agent_of_the_second_version_takes_a_prompt_by_its_answer_and_is_done_when_it_rests() {
+    let stage = Stage::start_draft(|_| {}).await;
+    let pending = stage.detached().await;
+    let refused = stage.respond(&pending, "one", "do:refuse").await;
+    assert_eq!((&refused["code"], &refused["retryable"]), (&json!("REJECTED"), &json!(true)), "{refused}");
+    let responded = stage.respond(&pending, "two", "because").await;
+    assert_eq!(responded["__typename"], "ResponseAccepted", "{responded}");
+    stage.ended("COMPLETED").await;
+    assert_eq!(stage.said("agent").await.last().unwrap(), "half and half");
+    assert_eq!((stage.prompts(), stage.journal().of("start").len()), (2, 1));
+    stage.app.finish().await;
+}
+
+#[tokio::test]
+async fn work_of_the_second_version_proves_no_acceptance_without_the_answer() {
+    let stage = Stage::start_draft(|options| options.limits.dispatch = SHORT).await;
+    let pending = stage.detached().await;
+    let lost = stage.respond(&pending, "one", "do:silent").await;
+    assert_eq!((&lost["code"], &lost["retryable"]), (&json!("UNKNOWN"), &json!(false)), "{lost}");
+    assert_eq!((stage.state(&pending).await, stage.prompts()), (json!("TERMINAL"), 1));
+    stage.app.finish().await;
+}

@@ -97,6 +97,24 @@ impl Stage {
     pub async fn start(env: &[(&str, &str)], change: impl FnOnce(&mut Options)) -> Self {
         let dir = Arc::new(TempDir::new().unwrap());
         let (agent, journal) = peer(dir.path(), env);
+        Self::start_with(dir, agent, journal, change).await
+    }
+
+    /// The same with an agent of the second version.
+    pub async fn start_draft(change: impl FnOnce(&mut Options)) -> Self {
+        let dir = Arc::new(TempDir::new().unwrap());
+        let (mut agent, journal) = peer(dir.path(), &[]);
+        agent.version = AcpVersion::V2;
+        agent.args = agent.args.iter().map(|script| script.replace("agent.mjs", "agent2.mjs")).collect();
+        Self::start_with(dir, agent, journal, change).await
+    }
+
+    async fn start_with(
+        dir: Arc<TempDir>,
+        agent: Acp,
+        journal: Journal,
+        change: impl FnOnce(&mut Options),
+    ) -> Self {
         let app = App::start_with(|options| {
             settle(options, agent.clone());
             change(options);

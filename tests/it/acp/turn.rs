@@ -14,9 +14,8 @@ fn green() -> Value {
     json!([{ "questionId": "q1", "optionIds": ["q1_opt2"] }])
 }
 
-#[tokio::test]
-async fn an_agent_asks_by_the_endpoint_that_it_was_handed_and_hears_in_the_same_turn() {
-    let stage = Stage::prompted(&[], "do:ask", |_| {}).await;
+async fn asks_and_hears(mcp: &str) {
+    let stage = Stage::prompted(&[("PEER_MCP", mcp)], "do:ask", |_| {}).await;
     let pending = stage.asked().await;
     until(&stage.local, &pending, "ACTIVE_LIVE").await;
     let responded = respond(&stage.local, &pending, "k", green()).await;
@@ -33,6 +32,16 @@ async fn an_agent_asks_by_the_endpoint_that_it_was_handed_and_hears_in_the_same_
     assert_eq!(stage.said("agent").await.last().unwrap(), "answered green");
     assert_eq!(stage.prompts(), 1);
     stage.app.finish().await;
+}
+
+#[tokio::test]
+async fn an_agent_asks_by_the_endpoint_that_it_was_handed_and_hears_in_the_same_turn() {
+    asks_and_hears("http").await;
+}
+
+#[tokio::test]
+async fn an_agent_that_reaches_no_endpoint_over_http_asks_by_the_bridge() {
+    asks_and_hears("stdio").await;
 }
 
 #[tokio::test]
