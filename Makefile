@@ -11,10 +11,12 @@ run: build
 build: web-build
 	cargo build --release --locked
 
-# The page that the binary serves at `/`. Where npm is absent a small page takes its place.
+# The page that the binary serves at `/`. Without npm, or with a Node that is too old for it, a small page takes its
+# place.
+HAS_NODE := $(shell command -v npm >/dev/null && node -e 'const [major, minor] = process.versions.node.split(".").map(Number); process.exit(major > 20 || (major === 20 && minor >= 19) ? 0 : 1)' 2>/dev/null && echo yes)
 web-build:
-	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory web-example/dist/index.html; \
-		else echo "npm is absent: the binary serves the small page"; fi
+	@if [ "$(HAS_NODE)" = yes ]; then $(MAKE) --no-print-directory web-example/dist/index.html; \
+		else echo "no npm with Node 20.19 or newer: the binary has the small page"; fi
 
 WEB_SOURCES := $(shell find web-example/src web-example/public -type f 2>/dev/null) \
 	web-example/index.html web-example/vite.config.ts web-example/package-lock.json

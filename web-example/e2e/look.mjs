@@ -29,7 +29,7 @@ await server.ask(session, [COLOUR, SIDES, GATE], { context: 'I have the colour. 
 for (const scheme of ['light', 'dark']) {
   for (const [name, viewport] of [['desktop', DESKTOP], ['phone', PHONE]]) {
     if (only && only !== `${scheme}-${name}`) continue;
-    const options = { viewport, colorScheme: scheme, ...(name === 'phone' ? { hasTouch: true, isMobile: true, deviceScaleFactor: 2 } : {}) };
+    const options = { viewport, colorScheme: scheme, reducedMotion: 'reduce', ...(name === 'phone' ? { hasTouch: true, isMobile: true, deviceScaleFactor: 2 } : {}) };
     const page = await openPage(t, server, options);
     const shot = async (state) => page.screenshot({ path: join(out, `${name}-${scheme}-${state}.png`) });
     await page.getByRole('heading', { name: 'Needs you' }).waitFor();
@@ -66,5 +66,33 @@ for (const scheme of ['light', 'dark']) {
     await shot('live');
   }
 }
+// What does not simply arrive, and what is empty.
+const trouble = await Server.start(t, { script: [503, 500] });
+const empty = await openPage(t, trouble, { reducedMotion: 'reduce' });
+await empty.locator('.empty').waitFor();
+await empty.screenshot({ path: join(out, 'desktop-light-empty.png') });
+const hers = await trouble.task('Paint the fence');
+const herSession = await trouble.session(hers, { executor: 'platform' });
+await trouble.ask(herSession, [COLOUR]);
+for (const [state, viewport] of [['retry', PHONE], ['unknown', DESKTOP]]) {
+  const page = await openPage(t, trouble, { viewport, path: href(hers, herSession), reducedMotion: 'reduce' });
+  await page.locator('.option', { hasText: 'Red' }).click();
+  await page.getByRole('button', { name: 'Send answer', exact: true }).click();
+  await page.getByRole('alert').waitFor();
+  await page.waitForTimeout(200);
+  await page.screenshot({ path: join(out, `${state}.png`) });
+}
+const other = await trouble.task('Plan the garden');
+const otherSession = await trouble.session(other);
+await trouble.ask(otherSession, [COLOUR]);
+const late = await openPage(t, trouble, { path: href(other, otherSession), reducedMotion: 'reduce' });
+await late.locator('.option', { hasText: 'Red' }).click();
+await trouble.turn(otherSession, 'Never mind the colour.');
+await late.locator('.outcome').waitFor();
+await late.screenshot({ path: join(out, 'superseded.png') });
+await trouble.down('SIGKILL');
+await late.locator('.banner').waitFor();
+await late.screenshot({ path: join(out, 'reconnecting.png') });
+
 for (const end of ends.reverse()) await end();
 await closeBrowser();

@@ -112,8 +112,8 @@ function Open({ bundle, control }: { readonly bundle: Bundle; readonly control: 
         ) : (
           <QuestionCard key={question.id} question={question} draft={draft} isReadOnly={isReadOnly} isDetached={bundle.agentDisconnected} error={panel.invalid.get(step) ?? null} onDraft={control.setDraft} onDone={done} />
         )}
-        {panel.failure && <p role="alert" className="alert">{t.failure[panel.failure]}</p>}
       </div>
+      {panel.failure && <p role="alert" className="alert failure">{t.failure[panel.failure]}</p>}
       <Actions bundle={bundle} control={control} step={step} hasKeys={hasKeys} onKeys={setHasKeys} />
     </div>
   );
@@ -208,7 +208,7 @@ function Actions({ bundle, control, step, hasKeys, onKeys }: ActionsProps): Reac
           {panel.phase === 'submitting' ? t.sending : panel.phase === 'retryable' ? t.retrySend : t.submit(count)}
         </button>
       )}
-      {showsSubmit && !isComplete && <span id={`missing-${bundle.pendingId}`} className="hint missing">{t.incomplete(missing)}</span>}
+      {showsSubmit && !isComplete && <span id={`missing-${bundle.pendingId}`} className={count === 1 ? 'sr-only' : 'hint missing'}>{t.incomplete(missing)}</span>}
       {bundle.canSkip || isEditable(panel) ? (
         <Skip count={count} isAsked={panel.isSkipAsked} isDisabled={isStuck} onAsk={() => dispatch({ kind: 'ask-skip' })} onKeep={keep} onSkip={control.skip} />
       ) : null}

@@ -27,12 +27,13 @@ export function Receipt({ bundle, isElsewhere, isStale }: Props): ReactNode {
   const isClaimed = bundle.state === 'DELIVERY_CLAIMED';
   const isDecided = outcome === 'ANSWERED' || outcome === 'REJECTED';
   const isLeft = outcome === 'PENDING' && !isClaimed && isStale;
-  const heading = isLeft ? t.receiptLeft : isClaimed ? t.receiptClaimed : isElsewhere && isDecided ? t.receiptElsewhere : t.receipt[outcome];
+  const isUncertain = bundle.dispatchOutcome === 'UNKNOWN';
+  const heading = isLeft ? t.receiptLeft : isUncertain ? t.receiptUncertain : isClaimed ? t.receiptClaimed : isElsewhere && isDecided ? t.receiptElsewhere : t.receipt[outcome];
   const who = response && response.respondedBy !== principal ? t.receiptBy(response.respondedBy) : '';
   return (
-    <article id={receiptId(bundle.pendingId)} tabIndex={-1} className={`receipt ${isOpen(bundle) ? 'open' : outcome.toLowerCase()}`} data-bundle={bundle.pendingId} data-outcome={outcome}>
+    <article id={receiptId(bundle.pendingId)} tabIndex={-1} className={`receipt ${isOpen(bundle) ? 'open' : isUncertain ? 'uncertain' : outcome.toLowerCase()}`} data-bundle={bundle.pendingId} data-outcome={outcome}>
       <header>
-        <Icon name={ICONS[outcome]} />
+        <Icon name={isUncertain ? 'failed' : ICONS[outcome]} />
         <strong>{heading}</strong>
         <span className="muted">{who} {response && moment(response.respondedAt)}</span>
       </header>
@@ -45,7 +46,7 @@ export function Receipt({ bundle, isElsewhere, isStale }: Props): ReactNode {
         ))}
       </dl>
       {response?.rejectReason && <p className="muted">{t.receiptReason(response.rejectReason)}</p>}
-      {bundle.dispatchOutcome === 'UNKNOWN' && <p className="note">{t.receiptUnknown}</p>}
+      {isUncertain && <p className="note">{t.receiptUnknown}</p>}
     </article>
   );
 }

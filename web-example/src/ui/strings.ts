@@ -143,6 +143,7 @@ export const t = {
     SUPERSEDED: 'A newer turn replaced this question',
     PENDING: 'Waits behind the question below',
   } as const,
+  receiptUncertain: 'Answered; delivery unknown',
   receiptLeft: 'No longer open',
   receiptClaimed: 'Being answered',
   receiptElsewhere: 'Answered elsewhere',
