@@ -70,6 +70,7 @@ const scripts = {
     await say(`permission ${outcome.optionId ?? outcome.outcome}`);
   },
   commands: async ({ commands }) => { await commands(); await never(); },
+  chatter: async ({ say }) => { for (let i = 0; i < 5; i += 1) await say('z'.repeat(500)); },
   flood: async ({ say }) => {
     for (let i = 0; i < 200; i += 1) {
       if (!process.stderr.write('x'.repeat(100_000))) await new Promise((drained) => process.stderr.once('drain', drained));

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use answerable::dispatch::Room;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -32,6 +33,18 @@ async fn a_line_without_end_ends_the_agent_and_not_the_server() {
     stage.ended("CANCELLED").await;
     assert_eq!(stage.prompt("again", "go on").await["__typename"], "PromptAccepted");
     stage.ended("COMPLETED").await;
+    stage.app.finish().await;
+}
+
+#[tokio::test]
+async fn what_an_agent_says_is_kept_up_to_its_bounds_and_the_cut_is_said_once() {
+    let room = Room { message_chars_max: 100, turn_chars_max: 1_000 };
+    let stage = Stage::prompted(&[], "do:chatter", |options| options.acp.room = room).await;
+    stage.ended("COMPLETED").await;
+    let said: Vec<_> = stage.said("agent").await.iter().map(String::len).collect();
+    assert!(said.len() > 1 && said.iter().all(|length| *length <= 100), "{said:?}");
+    assert!(said.iter().sum::<usize>() <= 1_000, "{said:?}");
+    assert_eq!(stage.said("system").await, ["The agent said more than 1000 characters; the rest is left out."]);
     stage.app.finish().await;
 }
 
