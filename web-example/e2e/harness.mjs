@@ -98,12 +98,17 @@ export class Server {
   async gql(query, variables = {}) {
     const response = await fetch(`${this.url}/graphql`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json' },
+      headers: { 'content-type': 'application/json', ...(this.token ? { authorization: `Bearer ${this.token}` } : {}) },
       body: JSON.stringify({ query, variables }),
     });
     const { data, errors } = await response.json();
     assert.equal(errors, undefined, JSON.stringify(errors));
     return data;
+  }
+
+  async makeToken(role) {
+    const { createToken } = await this.gql('mutation($input: CreateTokenInput!) { createToken(input: $input) { ... on CreateTokenPayload { token tokenId } } }', { input: { role, name: role } });
+    return createToken;
   }
 
   async task(title, description = '') {

@@ -225,3 +225,24 @@ test('what an agent writes runs nothing, loads nothing and leads only where it s
   assert.equal(await page.locator('.panel img, .transcript img, .panel script').count(), 0);
   assert.deepEqual(await page.locator('.panel a').evaluateAll((links) => links.map((link) => [link.href, link.rel])), [['https://example.org/', 'noopener noreferrer']]);
 });
+
+test('with tokens configured the page asks for one, answers under its name, and asks again when it is taken back', async (t) => {
+  const { server, path, pendingId } = await asking(t, [COLOUR]);
+  server.token = (await server.makeToken('OPERATOR')).token;
+  const { token, tokenId } = await server.makeToken('PERSON');
+  const page = await openPage(t, server, { path, reducedMotion: 'reduce' });
+  await page.getByLabel('Token').waitFor();
+  await axe(page, 'sign in');
+  await page.getByLabel('Token').fill('ans_wrong');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('alert').waitFor();
+  await page.getByLabel('Token').fill(token);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.locator('.option', { hasText: 'Red' }).click();
+  await page.getByRole('button', { name: 'Send answer' }).click();
+  await page.locator('.receipt').getByText('Answered').waitFor();
+  assert.equal((await server.bundle(pendingId)).outcome, 'ANSWERED');
+  assert.equal(await page.evaluate((text) => JSON.stringify({ ...localStorage }).includes(text) || location.href.includes(text), token), false);
+  await server.gql('mutation($id: ID!) { revokeToken(tokenId: $id) { __typename } }', { id: tokenId });
+  await page.getByLabel('Token').waitFor();
+});

@@ -181,7 +181,11 @@ function createFeed(status: Status): Socket {
     },
     on: {
       connected: () => status.set({ kind: 'live' }),
-      closed: () => status.set(navigator.onLine ? { kind: 'connecting' } : { kind: 'offline' }),
+      closed(event) {
+        // The token was taken back: the page begins anew, and asks for another.
+        if (event instanceof CloseEvent && event.code === FORBIDDEN) return location.reload();
+        status.set(navigator.onLine ? { kind: 'connecting' } : { kind: 'offline' });
+      },
     },
   });
 }
