@@ -246,3 +246,20 @@ test('with tokens configured the page asks for one, answers under its name, and 
   await server.gql('mutation($id: ID!) { revokeToken(tokenId: $id) { __typename } }', { id: tokenId });
   await page.getByLabel('Token').waitFor();
 });
+
+test('a permission that an agent asks for goes before its task\'s questions, and is decided in the conversation', async (t) => {
+  const server = await Server.start(t);
+  const task = await server.task('Clean up');
+  const [asks, wants] = [await server.session(task), await server.session(task)];
+  await server.ask(asks, [COLOUR]);
+  await server.gql('mutation($s: ID!) { recordPermissionRequest(sessionId: $s, permissionId: "p1", content: "Run `rm -rf build`?") { __typename } }', { s: wants });
+  const page = await openPage(t, server, { reducedMotion: 'reduce' });
+  await row(page, task).getByText('Permission requested').waitFor();
+  await row(page, task).click();
+  await page.locator(`.session[data-session="${wants}"]`).waitFor();
+  await axe(page, 'permission');
+  await page.getByRole('button', { name: 'Allow' }).click();
+  await page.locator('.message.permission').getByText('Allowed').waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Allow' }).count(), 0);
+  await row(page, task).getByText('Needs your answer').waitFor();
+});

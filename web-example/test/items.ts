@@ -32,7 +32,7 @@ export function session(sequence: number, active: Bundle | null, changes: Partia
 
 export function message(id: string, updated: number, changes: Partial<MessageItem> = {}): MessageItem {
   const at = `2026-12-01T09:00:00.${String(updated).padStart(6, '0')}Z`;
-  return { id, kind: 'message', author: 'agent', content: `${id} at ${updated}`, createdAt: '2026-12-01T09:00:00.000000Z', updatedAt: at, turn: { id: 't1', startedAt: at }, clarification: null, ...changes };
+  return { id, kind: 'message', author: 'agent', content: `${id} at ${updated}`, createdAt: '2026-12-01T09:00:00.000000Z', updatedAt: at, turn: { id: 't1', startedAt: at }, clarification: null, metadata: {}, ...changes };
 }
 
 export function task(id: string, at: number, action: TaskItem['pendingAction'], sessions: readonly (readonly [string, number, number])[] = [], changes: Partial<TaskItem> = {}): TaskItem {

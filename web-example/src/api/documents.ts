@@ -68,7 +68,7 @@ export const TaskFields = graphql(
 export const MessageFields = graphql(
   `
     fragment MessageFields on Message {
-      id kind author content createdAt updatedAt
+      id kind author content metadata createdAt updatedAt
       turn { id startedAt }
       clarification { ...BundleFields }
     }
@@ -154,6 +154,12 @@ export const PromptMutation = graphql(`
       ... on NotFound { message }
       ... on Refused { refusal message retryable }
     }
+  }
+`);
+
+export const DecideMutation = graphql(`
+  mutation Decide($sessionId: ID!, $permissionId: ID!, $decision: PermissionDecision!) {
+    resolvePermissionRequest(sessionId: $sessionId, permissionId: $permissionId, decision: $decision) { __typename }
   }
 `);
 

@@ -84,7 +84,7 @@ export function SessionPage({ taskId, sessionId }: { readonly taskId: string; re
         </div>
       </header>
       {load === 'loading' ? <p className="column pad muted grow" role="status">{t.transcriptLoading}</p> : (
-        <Transcript entries={transcript(state, sessionId, shownId)} elsewhere={elsewhere} stale={staleBundles(state, sessionId)} hasOlder={before !== null} onOlder={older} />
+        <Transcript sessionId={sessionId} entries={transcript(state, sessionId, shownId)} elsewhere={elsewhere} stale={staleBundles(state, sessionId)} hasOlder={before !== null} onOlder={older} />
       )}
       {load !== 'loading' && <Dock sessionId={sessionId} onShown={setShownId} onElsewhere={addElsewhere} />}
     </div>

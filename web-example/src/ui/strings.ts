@@ -66,7 +66,10 @@ export const t = {
   author: { user: 'You', agent: 'Agent', system: 'System' } as Record<string, string>,
   toolCall: 'Tool',
   permission: 'Permission request',
-  permissionLead: 'It is decided where the agent runs.',
+  allow: 'Allow',
+  deny: 'Deny',
+  decided: { approved: 'Allowed', denied: 'Denied', cancelled: 'Withdrawn' } as Record<string, string>,
+  notDecided: 'This can no longer be decided.',
 
   panelHeading: (n: number) => (n === 1 ? 'The agent asks a question' : `The agent asks ${n} questions`),
   receiving: 'Receiving a question…',

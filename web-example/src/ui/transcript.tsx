@@ -2,12 +2,13 @@
 import { useLayoutEffect, useRef, type ReactNode } from 'react';
 import type { Entry } from '../state/views';
 import type { Message } from '../state/store';
-import { Icon } from './icons';
 import { Markdown } from './markdown';
+import { Permission } from './permission';
 import { Receipt } from './receipt';
 import { moment, t } from './strings';
 
 interface Props {
+  readonly sessionId: string;
   readonly entries: readonly Entry[];
   readonly elsewhere: ReadonlySet<string>;
   readonly stale: readonly string[];
@@ -18,7 +19,7 @@ interface Props {
 /** So near to its end a reader is taken along when something arrives. */
 const NEAR_PX = 120;
 
-export function Transcript({ entries, elsewhere, stale, hasOlder, onOlder }: Props): ReactNode {
+export function Transcript({ sessionId, entries, elsewhere, stale, hasOlder, onOlder }: Props): ReactNode {
   const scroll = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
   useLayoutEffect(() => {
@@ -38,7 +39,7 @@ export function Transcript({ entries, elsewhere, stale, hasOlder, onOlder }: Pro
           entry.kind === 'bundle' ? (
             <Receipt key={entry.bundle.pendingId} bundle={entry.bundle} isElsewhere={elsewhere.has(entry.bundle.pendingId)} isStale={stale.includes(entry.bundle.pendingId)} />
           ) : (
-            <Said key={entry.message.id} message={entry.message} />
+            <Said key={entry.message.id} sessionId={sessionId} message={entry.message} />
           ),
         )}
       </div>
@@ -46,16 +47,8 @@ export function Transcript({ entries, elsewhere, stale, hasOlder, onOlder }: Pro
   );
 }
 
-function Said({ message }: { readonly message: Message }): ReactNode {
-  if (message.kind === 'permission_request') {
-    return (
-      <article className="message permission">
-        <header><Icon name="shield" className="permission" /><strong>{t.permission}</strong><time dateTime={message.createdAt}>{moment(message.createdAt)}</time></header>
-        <Markdown text={message.content} />
-        <p className="hint">{t.permissionLead}</p>
-      </article>
-    );
-  }
+function Said({ sessionId, message }: { readonly sessionId: string; readonly message: Message }): ReactNode {
+  if (message.kind === 'permission_request') return <Permission sessionId={sessionId} message={message} />;
   const isTool = message.kind === 'tool_call';
   const author = isTool ? t.toolCall : (t.author[message.author] ?? message.author);
   return (
