@@ -129,6 +129,8 @@ fn authority_limits(limits: &config::Limits) -> Limits {
         persistence: Duration::from_millis(limits.persistence_timeout_ms),
         hand_over: Duration::from_millis(limits.respond_wait_ms),
         dispatch: Duration::from_millis(limits.dispatch_timeout_ms),
+        lease: Duration::from_millis(limits.lease_ms.min(limits.lease_max_ms)),
+        lease_max: Duration::from_millis(limits.lease_max_ms),
         publish: Duration::from_millis(limits.publish_timeout_ms),
         ready: Duration::from_millis(limits.ready_wait_ms),
         reattach_grace: Duration::from_millis(limits.reattach_grace_ms),
@@ -323,6 +325,7 @@ fn executors(options: &Options, demo: Option<&Demo>, tasks: &Tasks) -> Result<Ex
                 let acp = Acp::new(agent.clone(), options.bridge.clone(), options.acp, tasks.clone());
                 executors.with(name, Arc::new(acp))
             }
+            config::Executor::Pull => executors.with_pull(name),
         };
     }
     Ok(match demo {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::dispatch::{Dispatch, Executor, Outcome, Revocation};
+use crate::dispatch::{Dispatch, Executor, Outcome, Revocation, Route};
 use crate::ids::{PendingId, Position, SessionId, TurnId};
-use crate::lifecycle::{Certainty, Command, DispatchOutcome, Effect, Focus, Refusal, spoken_answers};
+use crate::lifecycle::{Certainty, Command, DispatchOutcome, Effect, Focus, Refusal, SessionView, spoken_answers};
 
 use super::deliver::unknown;
 use super::watchdog::called_off;
@@ -59,7 +59,8 @@ impl Authority {
             () = cancel.cancelled() => Err(called_off()),
         };
         let (dispatch, executor) = match prepared {
-            Ok(prepared) => prepared,
+            Ok((_, Route::Pull(pull))) => return self.offer(session, turn, &pull, cancel).await,
+            Ok((dispatch, Route::Push(executor))) => (dispatch, executor),
             Err(failure) => return self.roll_back(session, turn, failure).await,
         };
         match self.transact(session, Command::MarkAttempted(turn.clone())).await {
@@ -93,10 +94,10 @@ impl Authority {
         });
     }
 
-    /// Who resumes the session's agent, if this server has one of that name.
+    /// Who is called to resume the session's agent, if this server has one of that name.
     pub(super) async fn executor(&self, session: &SessionId) -> Option<Arc<dyn Executor>> {
         match self.executor_of(session).await {
-            Ok(name) => self.0.parts.executors.get(&name?),
+            Ok(name) => self.0.parts.executors.get(&name?)?.executor(),
             Err(error) => {
                 tracing::warn!(%error, "a session's executor could not be read");
                 None
@@ -104,31 +105,18 @@ impl Authority {
         }
     }
 
-    async fn prepare(&self, session: &SessionId, turn: &TurnId) -> Result<(Dispatch, Arc<dyn Executor>), Failure> {
+    async fn prepare(&self, session: &SessionId, turn: &TurnId) -> Result<(Dispatch, Route), Failure> {
         let persistence =
             |error: crate::store::Error| Failure::retryable(DeliveryFailure::Persistence, error.to_string());
         let focus = Focus { turn_id: Some(turn.clone()), ..Focus::default() };
         let view = self.store().view(session, focus).await.map_err(persistence)?;
         let name = view.session.as_ref().and_then(|session| session.executor.clone()).unwrap_or_default();
-        let reserved = view.turn(turn).and_then(|turn| Some((turn, turn.reservation.as_ref()?)));
-        let Some((executor, (row, reservation))) = self.0.parts.executors.get(&name).zip(reserved) else {
+        let Some((route, dispatch)) = self.0.parts.executors.get(&name).zip(dispatch_of(&view, session, turn))
+        else {
             let message = format!("this server has no executor named {name:?}");
             return Err(Failure::retryable(DeliveryFailure::AgentUnreachable, message));
         };
-        let source = reservation.source.as_ref();
-        let predecessor = view.turns.iter().filter(|t| &t.id != turn && t.is_authoritative());
-        let answered = source.and_then(|source| view.bundle(&source.pending_id));
-        let dispatch = Dispatch {
-            session_id: session.clone(),
-            turn_id: turn.clone(),
-            source_turn_id: source.map(|source| source.turn_id.clone()),
-            pending_id: source.map(|source| source.pending_id.clone()),
-            generation: row.generation,
-            prompt: reservation.prompt.clone(),
-            answers: answered.map(spoken_answers).unwrap_or_default(),
-            is_interrupt: predecessor.max_by_key(|t| t.ordinal).is_some_and(|t| t.end.is_none()),
-        };
-        Ok((dispatch, executor))
+        Ok((dispatch, route))
     }
 
     /// The one external call: bounded, outside every lock, in a task of its own so that a panic is an outcome too.
@@ -158,10 +146,10 @@ impl Authority {
     }
 
     /// Accepted: announce the start, then let the recovery fields go (INV-22).
-    async fn publish(&self, session: &SessionId, turn: &TurnId) -> Dispatched {
-        let acknowledge = Command::Acknowledge(turn.clone(), Certainty::Accepted);
-        let position = match self.transact(session, acknowledge).await {
-            Ok(passed) => passed.last_position.unwrap_or(Position(0)),
+    pub(super) async fn publish(&self, session: &SessionId, turn: &TurnId) -> Dispatched {
+        let position = match self.close(session, turn, Certainty::Accepted).await {
+            Ok(Some(position)) => position,
+            Ok(None) => return Dispatched::Accepted,
             Err(Error::Refused(_)) => {
                 tracing::warn!(session.id = %session, turn.id = %turn, "an acceptance came after its turn was closed");
                 return Dispatched::Overtaken;
@@ -243,7 +231,7 @@ impl Authority {
         match (certainty, passed.last_position) {
             (Certainty::Unknown, _) => Ok(None),
             (Certainty::Accepted, Some(position)) => Ok(Some(position)),
-            // It was written the first time after all.
+            // Its worker wrote it, or the first try did after all: then it stands somewhere before the tip.
             (Certainty::Accepted, None) => Ok(Some(self.store().outbox_tip().await?)),
         }
     }
@@ -276,6 +264,25 @@ impl Authority {
             }
         }
     }
+}
+
+/// What is sent for a reservation; none: it is no reservation any more.
+pub(super) fn dispatch_of(view: &SessionView, session: &SessionId, id: &TurnId) -> Option<Dispatch> {
+    let turn = view.turn(id)?;
+    let reservation = turn.reservation.as_ref()?;
+    let source = reservation.source.as_ref();
+    let predecessor = view.turns.iter().filter(|t| &t.id != id && t.is_authoritative());
+    let answered = source.and_then(|source| view.bundle(&source.pending_id));
+    Some(Dispatch {
+        session_id: session.clone(),
+        turn_id: id.clone(),
+        source_turn_id: source.map(|source| source.turn_id.clone()),
+        pending_id: source.map(|source| source.pending_id.clone()),
+        generation: turn.generation,
+        prompt: reservation.prompt.clone(),
+        answers: answered.map(spoken_answers).unwrap_or_default(),
+        is_interrupt: predecessor.max_by_key(|t| t.ordinal).is_some_and(|t| t.end.is_none()),
+    })
 }
 
 /// Accepted, and not announced yet.

@@ -15,6 +15,7 @@ mod identify;
 mod messages;
 mod pause;
 mod points;
+mod pulling;
 mod read;
 mod recover;
 mod respond;
@@ -24,6 +25,7 @@ mod transact;
 mod turns;
 mod waiting;
 mod watchdog;
+mod workers;
 
 use std::fmt;
 use std::sync::Arc;
@@ -48,6 +50,7 @@ pub use respond::{AnswerInput, RespondInput, Responded, SkipInput};
 pub use sessions::CreateSession;
 pub use turns::{Completed, Prompted, Readiness, SendPrompt, StartTurn};
 pub use waiting::{Receipt, Waiting};
+pub use workers::{Acknowledged, ClaimDispatch, Claimed, LeaseKey, Offer};
 
 use hints::Hints;
 use watchdog::Fallbacks;
@@ -61,6 +64,10 @@ pub struct Limits {
     pub hand_over: Duration,
     /// How long an executor may take to acknowledge.
     pub dispatch: Duration,
+    /// How long a worker that claimed a dispatch may take to acknowledge, if it asks for no other time.
+    pub lease: Duration,
+    /// The same at most, extensions included.
+    pub lease_max: Duration,
     /// How long the bus may take to accept a turn's start.
     pub publish: Duration,
     /// How long a prompt or ready event waits for an unresolved dispatch.
@@ -83,6 +90,8 @@ impl Default for Limits {
             persistence: Duration::from_secs(30),
             hand_over: Duration::from_secs(10),
             dispatch: Duration::from_secs(30),
+            lease: Duration::from_secs(30),
+            lease_max: Duration::from_secs(60),
             publish: Duration::from_secs(5),
             ready: Duration::from_secs(35),
             reattach_grace: Duration::from_secs(30),

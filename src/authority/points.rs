@@ -37,9 +37,9 @@ fn name_of_open(command: &Command, decision: &Decision) -> &'static str {
         Command::ConfirmDelivery { .. } | Command::FinalizeClaim(..) => "CP-17",
         Command::RestoreClaim(..) => "CP-20",
         Command::FireWatchdog(_) => "CP-21",
-        Command::MarkAttempted(_) | Command::ClaimDispatch(_) => "CP-27",
+        Command::MarkAttempted(_) | Command::ClaimDispatch(..) => "CP-27",
         Command::Acknowledge(_, Certainty::Accepted) => "CP-30",
-        Command::Acknowledge(_, Certainty::Unknown) => "CP-29",
+        Command::Acknowledge(_, Certainty::Unknown) | Command::LapseLease(_) => "CP-29",
         Command::PublishAccepted(_) => "CP-31",
         Command::RejectDispatch(_) | Command::RevokeDispatch(_) => "CP-34",
         Command::AcceptTurn(_) => "CP-41",
@@ -53,6 +53,7 @@ fn name_of_open(command: &Command, decision: &Decision) -> &'static str {
         | Command::DeleteSession
         | Command::CompleteTurn(_)
         | Command::Ready { .. }
+        | Command::ExtendLease(..)
         | Command::ResolveAmbiguous { .. }
         | Command::ArmWatchdog { .. }
         | Command::AppendMessage(_)
@@ -74,9 +75,11 @@ fn name_of_committed(command: &Command, decision: &Decision) -> &'static str {
         Command::ConfirmDelivery { .. } | Command::FinalizeClaim(..) => "CP-18",
         Command::RestoreClaim(..) | Command::RejectDispatch(_) | Command::RevokeDispatch(_) => "CP-36",
         Command::FireWatchdog(_) => "CP-26",
-        Command::MarkAttempted(_) | Command::ClaimDispatch(_) => "CP-28",
+        Command::MarkAttempted(_) | Command::ClaimDispatch(..) => "CP-28",
         Command::Acknowledge(_, Certainty::Accepted) => "CP-39",
-        Command::Acknowledge(_, Certainty::Unknown) | Command::PublishAccepted(_) => "CP-33",
+        Command::Acknowledge(_, Certainty::Unknown) | Command::LapseLease(_) | Command::PublishAccepted(_) => {
+            "CP-33"
+        }
         Command::CompleteTurn(_) | Command::Ready { .. } | Command::CancelTurn(_) => "CP-40",
         Command::AcceptTurn(_) => "CP-42",
         Command::DeleteMessage(_) => "CP-45",
@@ -88,6 +91,7 @@ fn name_of_committed(command: &Command, decision: &Decision) -> &'static str {
         | Command::BindAgent(_)
         | Command::SetSessionState(_)
         | Command::DeleteSession
+        | Command::ExtendLease(..)
         | Command::ResolveAmbiguous { .. }
         | Command::ArmWatchdog { .. }
         | Command::UpdateMessage { .. }

@@ -75,6 +75,8 @@ pub enum Executor {
     Webhook(Webhook),
     /// It is a process of this machine.
     Acp(Acp),
+    /// Its workers come and claim.
+    Pull,
 }
 
 /// One table of the file.
@@ -95,6 +97,8 @@ pub(super) enum Table {
     },
     /// As [`Acp`].
     Acp(AcpTable),
+    /// The name is all there is to say of it.
+    Pull {},
 }
 
 /// Reads the tables.
@@ -117,6 +121,7 @@ fn check(name: &str, table: Table) -> Result<Executor, Error> {
             Ok(Executor::Webhook(Webhook { url, secrets, can_revoke, redelivery, allow_private }))
         }
         Table::Acp(table) => table.check().map(Executor::Acp).map_err(|(key, message)| wrong(name, key, message)),
+        Table::Pull {} => Ok(Executor::Pull),
     }
 }
 
@@ -229,6 +234,8 @@ mod tests {
     fn an_unknown_kind_key_or_name_is_refused() {
         let whole = format!("kind = 'webhook'\nurl = 'https://example.org/'\nsecret = '{KEY}'");
         assert!(load_text(&format!("[w]\n{whole}")).is_ok());
+        assert!(load_text("[workers]\nkind = 'pull'").is_ok());
+        assert!(load_text("[workers]\nkind = 'pull'\nurl = 'https://example.org/'").is_err());
         let unknown_kind = whole.replace("webhook", "push");
         for text in
             [format!("['a b']\n{whole}"), format!("[w]\n{whole}\ncolour = 'red'"), format!("[w]\n{unknown_kind}")]

@@ -75,6 +75,8 @@ limits! {
     acp_write_ms = 500 in 0..=60_000, "ANSWERABLE_ACP_WRITE_MS", "How long what an ACP agent says waits to be written with what follows.";
     acp_line_bytes_max = 8_388_608 in 1_024..=104_857_600, "ANSWERABLE_ACP_LINE_BYTES_MAX", "Bytes of a line from an ACP agent; a longer one ends it.";
     acp_turn_chars_max = 1_000_000 in 1_000..=100_000_000, "ANSWERABLE_ACP_TURN_CHARS_MAX", "Unicode code points that are kept of what an ACP agent says in a turn.";
+    lease_ms = 30_000 in 100..=600_000, "ANSWERABLE_LEASE_MS", "How long a worker that claimed a dispatch may take to acknowledge, if it asks for no other time.";
+    lease_max_ms = 60_000 in 100..=600_000, "ANSWERABLE_LEASE_MAX_MS", "The same at most, extensions included.";
     publish_timeout_ms = 5_000 in 100..=600_000, "ANSWERABLE_PUBLISH_TIMEOUT_MS", "How long the bus may take to accept a turn's start.";
     ready_wait_ms = 35_000 in 100..=600_000, "ANSWERABLE_READY_WAIT_MS", "How long a prompt or ready event waits for an unresolved dispatch.";
     reattach_grace_ms = 30_000 in 0..=86_400_000, "ANSWERABLE_REATTACH_GRACE_MS", "How long an agent that lost its wait may take to come back before its turn is paused.";

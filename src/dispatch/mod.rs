@@ -3,6 +3,7 @@
 
 mod acp;
 mod output;
+mod pull;
 #[cfg(feature = "failpoints")]
 mod recording;
 mod scripted;
@@ -20,6 +21,7 @@ use crate::lifecycle::SpokenAnswer;
 
 pub use acp::{Acp, Bounds, Room};
 pub use output::{Door, Failed, Output, Said, Verdict};
+pub use pull::{Offered, Pull};
 #[cfg(feature = "failpoints")]
 pub use recording::Recording;
 pub use scripted::{Script, Scripted};
@@ -102,26 +104,61 @@ pub trait Executor: fmt::Debug + Send + Sync {
     fn connect(&self, _output: Arc<dyn Output>) {}
 }
 
+/// Which side comes to the other.
+#[derive(Clone, Debug)]
+pub enum Route {
+    /// The agent's side is called; the attempt marker is written before.
+    Push(Arc<dyn Executor>),
+    /// A worker comes; the attempt marker is written as it claims.
+    Pull(Arc<Pull>),
+}
+
+impl Route {
+    /// Who is called, where somebody is.
+    pub fn executor(self) -> Option<Arc<dyn Executor>> {
+        match self {
+            Self::Push(executor) => Some(executor),
+            Self::Pull(_) => None,
+        }
+    }
+
+    /// Where workers come, where they do.
+    pub fn pull(self) -> Option<Arc<Pull>> {
+        match self {
+            Self::Push(_) => None,
+            Self::Pull(pull) => Some(pull),
+        }
+    }
+}
+
 /// Executors by the name that a session gives.
 #[derive(Clone, Debug, Default)]
-pub struct Executors(BTreeMap<String, Arc<dyn Executor>>);
+pub struct Executors(BTreeMap<String, Route>);
 
 impl Executors {
-    /// Adds one under a name.
+    /// Adds one that is called, under a name.
     #[must_use]
     pub fn with(mut self, name: &str, executor: Arc<dyn Executor>) -> Self {
-        self.0.insert(name.to_owned(), executor);
+        self.0.insert(name.to_owned(), Route::Push(executor));
+        self
+    }
+
+    /// Adds one whose workers come, under a name.
+    #[must_use]
+    pub fn with_pull(mut self, name: &str) -> Self {
+        self.0.insert(name.to_owned(), Route::Pull(Arc::default()));
         self
     }
 
     /// The executor of that name.
-    pub fn get(&self, name: &str) -> Option<Arc<dyn Executor>> {
+    pub fn get(&self, name: &str) -> Option<Route> {
         self.0.get(name).cloned()
     }
 
     /// Tells every executor where its agents' output goes.
     pub fn connect(&self, output: &Arc<dyn Output>) {
-        self.0.values().for_each(|executor| executor.connect(output.clone()));
+        let called = self.0.values().cloned().filter_map(Route::executor);
+        called.for_each(|executor| executor.connect(output.clone()));
     }
 
     /// Every name.
@@ -131,6 +168,7 @@ impl Executors {
 
     /// The names of those whose agents are processes of this server.
     pub fn names_of_runners(&self) -> Vec<String> {
-        self.0.iter().filter(|(_, executor)| executor.runs_agents()).map(|(name, _)| name.clone()).collect()
+        let runs = |route: &Route| matches!(route, Route::Push(executor) if executor.runs_agents());
+        self.0.iter().filter(|(_, route)| runs(route)).map(|(name, _)| name.clone()).collect()
     }
 }

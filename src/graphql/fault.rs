@@ -94,7 +94,7 @@ impl Code {
             }
             Self::Forbidden => "The token's role may not do this, whatever it names.",
             Self::NotFound => {
-                "A subscription names a session that is absent or not yours; the two are one answer."
+                "A subscription names a session that is absent or not yours, which is one answer, or an executor without workers."
             }
             Self::Busy => "Too much is waiting. Nothing was written; ask again a little later.",
             Self::Timeout => "Not done in time. It may have happened: send it again with the same `clientKey`.",

@@ -10,7 +10,7 @@ use crate::ids::{
 
 use super::question::{Answer, QuestionSpec};
 use super::session::SessionState;
-use super::turn::TurnKind;
+use super::turn::{Lease, TurnKind};
 
 /// When a decision is made, by which backend generation, and the ids it may give out.
 #[derive(Clone, Copy, Debug)]
@@ -223,10 +223,14 @@ pub enum Command {
     PublishAccepted(TurnId),
     /// The executor proved that it did not take it.
     RejectDispatch(TurnId),
-    /// The call was taken back, provably.
+    /// Takes an offer back, if no worker has claimed it: the change is the proof.
     RevokeDispatch(TurnId),
     /// A worker takes the dispatch: the attempt marker is written in the hand-out.
-    ClaimDispatch(TurnId),
+    ClaimDispatch(TurnId, Lease),
+    /// The worker needs longer to acknowledge.
+    ExtendLease(TurnId, Micros),
+    /// A lease ran out without an acknowledgement: nobody can tell, and nobody else gets the dispatch.
+    LapseLease(TurnId),
     /// An operator settles an unknown dispatch.
     ResolveAmbiguous {
         /// The dispatched turn.
@@ -350,7 +354,9 @@ impl Command {
             | Self::PublishAccepted(id)
             | Self::RejectDispatch(id)
             | Self::RevokeDispatch(id)
-            | Self::ClaimDispatch(id)
+            | Self::ClaimDispatch(id, _)
+            | Self::ExtendLease(id, _)
+            | Self::LapseLease(id)
             | Self::FireWatchdog(id) => focus.turn_id = Some(id.clone()),
             Self::ResolveAmbiguous { turn_id, pending_id, .. } => {
                 focus.turn_id = Some(turn_id.clone());

@@ -43,6 +43,7 @@ pub(crate) fn turn(id: &str, ordinal: i64) -> Turn {
         has_evidence: false,
         reservation: None,
         dispatch_outcome: None,
+        lease: None,
         watchdog: None,
         malformed: None,
         rest: Map::new(),

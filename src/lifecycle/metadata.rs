@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::ids::{ClaimId, Epoch, MessageId, Micros, OptionId, PendingId, PrincipalId, QuestionId, TurnId};
 
 use super::question::{Answer, Choice, Claim, Question, QuestionSpec, Status};
-use super::turn::{ClaimRef, DispatchOutcome, Reservation, Turn, Watchdog};
+use super::turn::{ClaimRef, DispatchOutcome, Lease, Reservation, Turn, Watchdog};
 
 /// The `type` of a message row that is a question.
 pub const QUESTION_KIND: &str = "clarification_request";
@@ -43,7 +43,8 @@ pub fn is_flag(value: &Value) -> bool {
 /// What of a row's metadata others may see: recovery keys and claims are left out (INV-20).
 pub fn public_metadata(metadata: &Map<String, Value>) -> Map<String, Value> {
     let is_private = |key: &str| {
-        key.starts_with("prompt_dispatch_") || key.starts_with("claim_") || key == "response_delivery_pending"
+        let private = ["prompt_dispatch_", "dispatch_lease", "claim_"];
+        private.iter().any(|prefix| key.starts_with(prefix)) || key == "response_delivery_pending"
     };
     metadata.iter().filter(|(key, _)| !is_private(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
 }
@@ -137,8 +138,9 @@ pub fn read_turn(columns: Turn, metadata: Map<String, Value>) -> Turn {
     let mut keys = Keys(metadata);
     let (reservation, malformed) = take_reservation(&mut keys);
     let dispatch_outcome = keys.take_if("dispatch_outcome", |value| parse_outcome(value.as_str()?));
+    let lease = keys.take_if("dispatch_lease", read_lease);
     let watchdog = take_watchdog(&mut keys);
-    Turn { reservation, dispatch_outcome, watchdog, malformed, rest: keys.0, ..columns }
+    Turn { reservation, dispatch_outcome, lease, watchdog, malformed, rest: keys.0, ..columns }
 }
 
 /// The metadata of a turn.
@@ -156,6 +158,9 @@ pub fn turn_metadata(turn: &Turn) -> Map<String, Value> {
     }
     if let Some(outcome) = turn.dispatch_outcome {
         out.put("dispatch_outcome", outcome_name(outcome));
+    }
+    if let Some(lease) = &turn.lease {
+        out.put("dispatch_lease", lease_value(lease));
     }
     if let Some(watchdog) = &turn.watchdog {
         out.put("watchdog_pending_id", watchdog.pending_id.as_str());
@@ -398,6 +403,23 @@ fn put_source(out: &mut Out, source: &ClaimRef) {
     if let Some(claim_id) = &source.claim_id {
         out.put("prompt_dispatch_claim_id", claim_id.as_str());
     }
+}
+
+fn lease_value(lease: &Lease) -> Value {
+    let mut out = Out { map: Map::new(), keeps: false };
+    out.put("token_hash", lease.token_hash.as_str());
+    out.put("claimed_us", lease.claimed_at.0);
+    out.put("until_us", lease.until.0);
+    Value::Object(out.map)
+}
+
+fn read_lease(value: &Value) -> Option<Lease> {
+    let time = |key| value.get(key).and_then(Value::as_i64).map(Micros);
+    Some(Lease {
+        token_hash: value.get("token_hash").and_then(Value::as_str)?.to_owned(),
+        claimed_at: time("claimed_us")?,
+        until: time("until_us")?,
+    })
 }
 
 fn take_watchdog(keys: &mut Keys) -> Option<Watchdog> {

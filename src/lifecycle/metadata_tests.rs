@@ -147,6 +147,7 @@ fn bare_turn() -> Turn {
         has_evidence: false,
         reservation: None,
         dispatch_outcome: None,
+        lease: None,
         watchdog: None,
         malformed: None,
         rest: Map::new(),
@@ -179,10 +180,16 @@ fn turn() -> impl Strategy<Value = Turn> {
         earlier,
         deadline: Micros(at),
     });
-    (of(reservation()), of(outcome()), of(watchdog), rest()).prop_map(
-        |(reservation, dispatch_outcome, watchdog, rest)| Turn {
+    let lease = (text(), any::<[i64; 2]>()).prop_map(|(token_hash, [claimed, until])| Lease {
+        token_hash,
+        claimed_at: Micros(claimed),
+        until: Micros(until),
+    });
+    (of(reservation()), of(outcome()), of(lease), of(watchdog), rest()).prop_map(
+        |(reservation, dispatch_outcome, lease, watchdog, rest)| Turn {
             reservation,
             dispatch_outcome,
+            lease,
             watchdog,
             rest,
             ..bare_turn()

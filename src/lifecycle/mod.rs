@@ -44,7 +44,7 @@ pub use prompt::answer_prompt;
 pub use question::{Answer, Bundle, Choice, Claim, Question, QuestionSpec, Status};
 pub use refusal::{ConflictReason, FieldCode, FieldError, Refusal, Winner};
 pub use session::{Session, SessionState};
-pub use turn::{ClaimRef, DispatchOutcome, Reservation, Turn, TurnEnd, TurnKind, Watchdog};
+pub use turn::{ClaimRef, DispatchOutcome, Lease, Reservation, Turn, TurnEnd, TurnKind, Watchdog};
 pub use validate::{
     ANSWER_CHARS_MAX, DESCRIPTION_CHARS_MAX, LABEL_CHARS_MAX, OPTIONS_MAX, OPTIONS_MIN, OptionInput,
     PROMPT_CHARS_MAX, QUESTIONS_MAX, QuestionInput, canonical_questions, check_answers, check_bundle_size,

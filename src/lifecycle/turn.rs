@@ -83,6 +83,18 @@ impl Watchdog {
     }
 }
 
+/// A worker's hold on a dispatch that it claimed. It stays when that is over, so that a late or second word of the
+/// worker can be told from a stranger's.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Lease {
+    /// The hash of the token that only this worker was given, in hex.
+    pub token_hash: String,
+    /// When it claimed.
+    pub claimed_at: Micros,
+    /// Until when it may acknowledge.
+    pub until: Micros,
+}
+
 /// One accepted (or reserved) prompt and its work.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Turn {
@@ -106,6 +118,8 @@ pub struct Turn {
     pub reservation: Option<Reservation>,
     /// What is known of its dispatch, if there was one.
     pub dispatch_outcome: Option<DispatchOutcome>,
+    /// The worker that claimed its dispatch, where workers do.
+    pub lease: Option<Lease>,
     /// The armed fallback.
     pub watchdog: Option<Watchdog>,
     /// Why its recovery metadata cannot be read; recovery refuses it by name (INV-25).

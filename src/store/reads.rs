@@ -284,6 +284,21 @@ impl Store {
         run!(self.read(transcript::ambiguous, limit))
     }
 
+    /// Reservations that no worker has claimed, of sessions with that executor; of one session, where one is named.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn offered(
+        &self,
+        scope: &Scope,
+        executor: &str,
+        session: Option<&SessionId>,
+        limit: i64,
+    ) -> Result<Vec<TurnRow>, Error> {
+        let (scope, executor, session) = (scope.clone(), executor.to_owned(), session.cloned());
+        run!(self.read(transcript::offered, &scope, &executor, session.as_ref(), limit))
+    }
+
     /// Messages of those ids, in no order.
     ///
     /// # Errors

@@ -153,6 +153,7 @@ impl TurnRecord {
             id: TurnId::new(self.id),
             reservation: None,
             dispatch_outcome: None,
+            lease: None,
             watchdog: None,
             malformed: None,
             rest: Map::new(),

@@ -8,6 +8,7 @@ mod acp;
 mod api;
 mod app;
 mod kill;
+mod pull;
 mod scenarios;
 mod settings;
 mod webhook;

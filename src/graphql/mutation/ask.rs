@@ -119,6 +119,12 @@ pub struct SpokenAnswer {
     text: Option<String>,
 }
 
+impl From<crate::lifecycle::SpokenAnswer> for SpokenAnswer {
+    fn from(answer: crate::lifecycle::SpokenAnswer) -> Self {
+        Self { question_id: answer.question_id.as_str().into(), selected: answer.selected, text: answer.text }
+    }
+}
+
 #[ComplexObject]
 impl ClarificationOutcome {
     /// The bundle.
@@ -184,11 +190,7 @@ async fn told(ctx: &Context<'_>, heard: Heard, is_new: bool) -> Result<Clarifica
         rows.any(|row| row.spec.id == answer.question_id && row.spec.secret)
     };
     let spoken = outcome.answers.iter().filter(|answer| !is_secret(answer));
-    let answers = spoken.map(|answer| SpokenAnswer {
-        question_id: answer.question_id.as_str().into(),
-        selected: answer.selected.clone(),
-        text: answer.text.clone(),
-    });
+    let answers = spoken.cloned().map(SpokenAnswer::from);
     Ok(ClarificationOutcome {
         answers: answers.collect(),
         id: outcome.pending_id,

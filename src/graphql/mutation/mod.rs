@@ -10,6 +10,7 @@ mod respond;
 mod sessions;
 mod tasks;
 mod turns;
+mod workers;
 
 use async_graphql::{MergedObject, Result};
 
@@ -30,6 +31,7 @@ pub struct Mutation(
     messages::Messages,
     ask::Ask,
     clarifications::Clarifications,
+    workers::Workers,
     operate::Operate,
 );
 

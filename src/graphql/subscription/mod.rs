@@ -1,6 +1,7 @@
 //! What can be followed. An event is a trigger; what is sent is read from the store when it is sent.
 //! May import: authority, lifecycle, ids.
 
+mod offer;
 mod session_change;
 mod task_change;
 
@@ -14,6 +15,7 @@ use super::context::{authority, viewer};
 use super::cursor::Cursor;
 use super::fault::fault;
 use super::query::TaskFilter;
+use offer::DispatchOffer;
 use session_change::{SessionChange, SessionFeed};
 use task_change::{TaskChange, TaskFeed};
 
@@ -77,6 +79,18 @@ impl Subscription {
             let feed = feed.clone();
             async move { feed.read(item).await.transpose() }
         }))
+    }
+
+    /// Dispatches that a worker of that executor can claim: first all that are on offer, then each that comes, once. An
+    /// offer that nobody claims in time is taken back, and what it answers can be answered again. For runtimes. Error
+    /// code `NOT_FOUND`: the server has no such executor, or calls its agents itself.
+    async fn dispatch_available(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "The executor's name, as the server's settings have it.")] executor: String,
+    ) -> Result<impl Stream<Item = Result<DispatchOffer>>> {
+        let offers = authority(ctx)?.offers(viewer(ctx)?, &executor).map_err(fault)?;
+        Ok(offers.map(|offer| offer.map(DispatchOffer::from).map_err(fault)))
     }
 }
 

@@ -2,27 +2,27 @@
 //! section 6). May import: ids and the rest of lifecycle.
 
 use crate::ids::{PendingId, TurnId};
-use crate::lifecycle::{Change, DispatchOutcome, Effect, EventKind, KeyResult, Question, Refusal, Turn};
+use crate::lifecycle::{Change, DispatchOutcome, Effect, EventKind, KeyResult, Lease, Question, Refusal, Turn};
 
 use super::draft::Draft;
-use super::{claim, turn, waiter, watchdog};
+use super::{claim, lease, turn, waiter, watchdog};
 
-fn reserved(d: &Draft, id: &TurnId) -> Result<Turn, Refusal> {
+pub(super) fn reserved(d: &Draft, id: &TurnId) -> Result<Turn, Refusal> {
     let turn = d.turn(id)?;
     if turn.reservation.is_some() && turn.malformed.is_none() { Ok(turn) } else { Err(Refusal::Stale) }
 }
 
-fn is_attempted(turn: &Turn) -> bool {
+pub(super) fn is_attempted(turn: &Turn) -> bool {
     turn.reservation.as_ref().is_some_and(|r| r.is_attempted)
 }
 
-fn is_acknowledged(turn: &Turn) -> bool {
+pub(super) fn is_acknowledged(turn: &Turn) -> bool {
     turn.reservation.as_ref().is_some_and(|r| r.is_acknowledged)
 }
 
-/// Crosses the at-most-once line (INV-10). From here on the successor is the current turn. A fallback crosses it only
-/// while its agent is silent.
-pub(super) fn mark_attempted(d: &mut Draft, id: &TurnId) -> Result<Effect, Refusal> {
+/// Crosses the at-most-once line (INV-10): before a call, or as a worker claims. From here on the successor is the
+/// current turn. A fallback crosses it only while its agent is silent.
+pub(super) fn mark_attempted(d: &mut Draft, id: &TurnId, lease: Option<&Lease>) -> Result<Effect, Refusal> {
     let turn = reserved(d, id)?;
     if is_attempted(&turn) {
         return Err(Refusal::Stale);
@@ -30,14 +30,15 @@ pub(super) fn mark_attempted(d: &mut Draft, id: &TurnId) -> Result<Effect, Refus
     if let Some((silent, armed)) = watchdog::behind(d, &turn)? {
         watchdog::spend(d, &silent, &armed);
     }
-    Ok(attempt(d, &turn))
+    Ok(attempt(d, &turn, lease))
 }
 
-fn attempt(d: &mut Draft, turn: &Turn) -> Effect {
+fn attempt(d: &mut Draft, turn: &Turn, lease: Option<&Lease>) -> Effect {
     d.set_turn(turn, |turn| {
         if let Some(reservation) = &mut turn.reservation {
             reservation.is_attempted = true;
         }
+        turn.lease = lease.cloned();
     });
     Effect::Turn(turn.id.clone())
 }
@@ -50,6 +51,9 @@ pub(super) fn acknowledge(d: &mut Draft, id: &TurnId) -> Result<Effect, Refusal>
     }
     if is_acknowledged(&turn) {
         return Ok(Effect::Unchanged);
+    }
+    if lease::has_lapsed(d, &turn) {
+        return Err(Refusal::Stale);
     }
     turn::supersede_but(d, &turn);
     d.set_turn(&turn, |turn| {
@@ -117,7 +121,7 @@ pub(super) fn roll_back(d: &mut Draft, id: &TurnId) -> Result<Effect, Refusal> {
 
 fn close_evident(d: &mut Draft, turn: &Turn) -> Result<Effect, Refusal> {
     if !is_attempted(turn) {
-        attempt(d, turn);
+        attempt(d, turn, None);
     }
     close_unknown(d, &turn.id)
 }

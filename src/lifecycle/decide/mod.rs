@@ -6,6 +6,7 @@ mod claim;
 mod delivery;
 mod dispatch;
 mod draft;
+mod lease;
 mod message;
 mod recover;
 mod respond;
@@ -54,11 +55,15 @@ pub fn decide(view: &SessionView, command: &Command, stamp: &Stamp) -> Result<De
         Command::FinalizeClaim(bundle, claim) => delivery::finalize(d, bundle, claim),
         Command::RestoreClaim(bundle, claim) => delivery::restore(d, bundle, claim),
         Command::Cancel(bundle) => respond::cancel(d, bundle),
-        Command::MarkAttempted(turn) | Command::ClaimDispatch(turn) => dispatch::mark_attempted(d, turn),
+        Command::MarkAttempted(turn) => dispatch::mark_attempted(d, turn, None),
+        Command::ClaimDispatch(turn, lease) => dispatch::mark_attempted(d, turn, Some(lease)),
+        Command::ExtendLease(turn, until) => lease::extend(d, turn, *until),
+        Command::LapseLease(turn) => lease::lapse(d, turn),
+        Command::RevokeDispatch(turn) => lease::revoke(d, turn),
         Command::Acknowledge(turn, Certainty::Accepted) => dispatch::acknowledge(d, turn),
         Command::Acknowledge(turn, Certainty::Unknown) => dispatch::close_unknown(d, turn),
         Command::PublishAccepted(turn) => dispatch::publish_accepted(d, turn),
-        Command::RejectDispatch(turn) | Command::RevokeDispatch(turn) => dispatch::roll_back(d, turn),
+        Command::RejectDispatch(turn) => dispatch::roll_back(d, turn),
         Command::ResolveAmbiguous { turn_id, pending_id, was_accepted } => {
             dispatch::resolve_ambiguous(d, turn_id, pending_id.as_ref(), *was_accepted)
         }

@@ -142,6 +142,7 @@ fn blank(d: &mut Draft) -> Turn {
         has_evidence: false,
         reservation: None,
         dispatch_outcome: None,
+        lease: None,
         watchdog: None,
         malformed: None,
         rest: Map::new(),

@@ -1,9 +1,11 @@
 //! Turns and messages for readers. May import: the store's shared parts.
 
+use diesel::dsl::not;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 
 use crate::ids::{MessageId, Ordinal, SessionId, TaskId, TurnId, WorkspaceId};
+use crate::scope::Scope;
 use crate::store::error::Error;
 use crate::store::records::{MessageRecord, TurnRecord};
 use crate::store::rows::{MessageRowOut, Page, TurnRow};
@@ -66,6 +68,33 @@ pub(in crate::store) async fn ambiguous(conn: &mut Conn, limit: i64) -> Result<V
         .select((TurnRecord::as_select(), sessions::task_id, sessions::workspace_id))
         .load(conn)
         .await?;
+    rows.into_iter().map(turn_row).collect()
+}
+
+/// Reservations that no worker has claimed, of sessions with that executor, at most one of each session.
+pub(in crate::store) async fn offered(
+    conn: &mut Conn,
+    scope: &Scope,
+    executor: &str,
+    session: Option<&SessionId>,
+    limit: i64,
+) -> Result<Vec<TurnRow>, Error> {
+    let mut offers = turns::table
+        .inner_join(sessions::table)
+        .filter(turns::is_reserved)
+        .filter(not(turns::is_attempted))
+        .filter(sessions::executor.eq(executor))
+        .order(turns::session_id)
+        .limit(limit)
+        .select((TurnRecord::as_select(), sessions::task_id, sessions::workspace_id))
+        .into_boxed();
+    if let Scope::Workspaces(ids) = scope {
+        offers = offers.filter(sessions::workspace_id.eq_any(ids.iter().map(WorkspaceId::as_str)));
+    }
+    if let Some(id) = session {
+        offers = offers.filter(sessions::id.eq(id.as_str()));
+    }
+    let rows: Vec<(TurnRecord, String, String)> = offers.load(conn).await?;
     rows.into_iter().map(turn_row).collect()
 }
 

@@ -11,7 +11,7 @@ use crate::ids::{
     TurnId, WaiterId,
 };
 use crate::lifecycle::{
-    Admission, Certainty, Command, ExpectedTurn, Focus, NewMessage, SessionState, Skip, TurnKind, decide,
+    Admission, Certainty, Command, ExpectedTurn, Focus, Lease, NewMessage, SessionState, Skip, TurnKind, decide,
 };
 
 use crate::store::Violation;
@@ -84,10 +84,14 @@ fn command(whole: &Whole, step: Step, now: Micros) -> Option<Command> {
         10 => pick(&names.claims, a).map(|(p, c)| Command::FinalizeClaim(p, c))?,
         11 => pick(&names.claims, a).map(|(p, c)| Command::RestoreClaim(p, c))?,
         12 => Command::Cancel(bundle()?),
+        13 if b > 128 => Command::ClaimDispatch(turn()?, lease(now, b)),
         13 | 14 => Command::MarkAttempted(turn()?),
         15 => Command::Acknowledge(turn()?, Certainty::Accepted),
+        16 if b > 170 => Command::ExtendLease(turn()?, now),
+        16 if b > 85 => Command::LapseLease(turn()?),
         16 => Command::Acknowledge(turn()?, Certainty::Unknown),
         17 => Command::PublishAccepted(turn()?),
+        18 if b > 128 => Command::RevokeDispatch(turn()?),
         18 => Command::RejectDispatch(turn()?),
         19 => Command::RegisterWaiter(bundle()?, WaiterId::new(format!("w{b}"))),
         20 => {
@@ -106,10 +110,7 @@ fn command(whole: &Whole, step: Step, now: Micros) -> Option<Command> {
         30 => {
             Command::RecordPermission { id: PermissionId::new(format!("perm{}", a % 3)), content: "May I?".into() }
         }
-        31 => Command::ResolvePermission {
-            id: PermissionId::new(format!("perm{}", a % 3)),
-            status: "approved".into(),
-        },
+        31 => resolve_permission(a),
         32 => Command::FireWatchdog(turn()?),
         33 => Command::ArmWatchdog { pending_id: bundle()?, deadline: now },
         34 => Command::SetSessionState(*SessionState::ALL.get(usize::from(a % 5))?),
@@ -122,6 +123,14 @@ fn command(whole: &Whole, step: Step, now: Micros) -> Option<Command> {
         39 => Command::BindAgent(AgentSessionId::new(format!("conversation{}", a % 3))),
         _ => return None,
     })
+}
+
+fn lease(now: Micros, length: u8) -> Lease {
+    Lease { token_hash: "hash".into(), claimed_at: now, until: Micros(now.0 + i64::from(length) * 50) }
+}
+
+fn resolve_permission(choice: u8) -> Command {
+    Command::ResolvePermission { id: PermissionId::new(format!("perm{}", choice % 3)), status: "approved".into() }
 }
 
 fn bookkeeping() -> Command {

@@ -157,6 +157,8 @@ async fn work(home: &Home) {
     store.session_of_message(&ticket.message_ids[0]).await.unwrap();
     store.claim_fate(&bundle, &ticket.id).await.unwrap();
     store.ambiguous(10).await.unwrap();
+    store.offered(&scope, "executor", Some(&session), 10).await.unwrap();
+    store.offered(&Scope::All, "executor", None, 10).await.unwrap();
     store.watchdogs_due(Micros(9), 10).await.unwrap();
     store.sessions_to_recover().await.unwrap();
     store.inert_rows().await.unwrap();

@@ -219,6 +219,7 @@ fn generated_columns_of_turns_read_metadata_as_rust_does() {
             has_evidence,
             reservation: None,
             dispatch_outcome: None,
+            lease: None,
             watchdog: None,
             malformed: None,
             rest: Map::new(),

@@ -15,7 +15,7 @@ use super::socket::Socket;
 use crate::app::{App, Caller};
 
 /// What an argument of type ID names, by the end of its path.
-const NAMES: [(&str, &str); 19] = [
+const NAMES: [(&str, &str); 20] = [
     ("node.id", "anything"),
     ("task.id", "task"),
     ("session.id", "session"),
@@ -26,6 +26,7 @@ const NAMES: [(&str, &str); 19] = [
     ("taskId", "task"),
     ("turnId", "turn"),
     ("expectedTurnId", "turn"),
+    ("dispatchId", "turn"),
     ("messageId", "message"),
     ("permissionId", "permission"),
     ("workspaceId", "workspace"),
