@@ -89,6 +89,7 @@ impl Options {
             pace: Pace {
                 period: Duration::from_millis(limits.relay_period_ms),
                 batch: i64::try_from(limits.relay_batch).unwrap_or(i64::MAX),
+                settle: Duration::from_millis(limits.relay_settle_ms),
             },
             bus: Arc::new(InProcess),
             bus_capacity: count(limits.bus_capacity),

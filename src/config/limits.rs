@@ -85,6 +85,7 @@ limits! {
     watchdog_period_ms = 1_000 in 10..=600_000, "ANSWERABLE_WATCHDOG_PERIOD_MS", "How often watchdogs are looked for without a hint.";
     message_chars_max = 100_000 in 1..=10_000_000, "ANSWERABLE_MESSAGE_CHARS_MAX", "Unicode code points of a message, prompt or title.";
     relay_period_ms = 1_000 in 10..=600_000, "ANSWERABLE_RELAY_PERIOD_MS", "How often the relay looks again without a hint.";
+    relay_settle_ms = 20 in 0..=10_000, "ANSWERABLE_RELAY_SETTLE_MS", "How long what the bus took waits for more before it is written down as accepted.";
     relay_batch = 256 in 1..=10_000, "ANSWERABLE_RELAY_BATCH", "Events that the relay takes at a time.";
     bus_capacity = 4_096 in 1..=1_000_000, "ANSWERABLE_BUS_CAPACITY", "Events kept for the slowest subscriber before it re-reads the log.";
     soft_deadline_ms = 7_200_000 in 100..=86_400_000, "ANSWERABLE_SOFT_DEADLINE_MS", "When a blocked MCP call that hears progress ends as pending.";

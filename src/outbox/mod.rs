@@ -1,17 +1,18 @@
-//! The relay: takes committed events to the bus in order, and marks them accepted. Level-triggered: a hint carries
-//! nothing, the log is read again each time. May import: store, bus, lifecycle, ids, ports, crash.
+//! The relay: takes committed events to the bus in order, and writes down that they were accepted, many at a time, for
+//! nobody waits for that: lost, it is an event that the next start takes to the bus once more (INV-21). Level-triggered:
+//! a hint carries nothing, the log is read again each time. May import: store, bus, ids, ports, crash.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Mutex, Notify, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::bus::{Bus, Refused};
 use crate::crash;
 use crate::ids::Position;
-use crate::lifecycle::OutboxRow;
 use crate::ports::Clock;
 use crate::store::{self, Store};
 
@@ -22,6 +23,8 @@ pub struct Pace {
     pub period: Duration,
     /// Events taken per read.
     pub batch: i64,
+    /// How long an acceptance waits for others before it is written.
+    pub settle: Duration,
 }
 
 /// Why events stay in the outbox.
@@ -45,8 +48,18 @@ struct Inner {
     pace: Pace,
     hint: Notify,
     accepted: watch::Sender<Position>,
-    /// One drain at a time, so that events keep their order; and the last event that was published.
-    turn: Mutex<Position>,
+    /// One at a time, so that events keep their order.
+    progress: Mutex<Progress>,
+}
+
+/// How far a relay has come.
+#[derive(Default)]
+struct Progress {
+    /// The last event that the bus took.
+    last: Position,
+    /// What it took and the store does not know yet, and since when.
+    taken: Vec<Position>,
+    since: Option<Instant>,
 }
 
 /// The one relay of a server.
@@ -63,8 +76,8 @@ impl Relay {
     /// A relay from this store to this bus.
     pub fn new(store: Store, bus: Bus, clock: Arc<dyn Clock>, pace: Pace) -> Self {
         let (accepted, _) = watch::channel(Position(0));
-        let (hint, turn) = (Notify::new(), Mutex::new(Position(0)));
-        Self(Arc::new(Inner { store, bus, clock, pace, hint, accepted, turn }))
+        let (hint, progress) = (Notify::new(), Mutex::default());
+        Self(Arc::new(Inner { store, bus, clock, pace, hint, accepted, progress }))
     }
 
     /// Something may be there.
@@ -75,49 +88,80 @@ impl Relay {
     /// Relays until stopped.
     pub async fn run(self, stop: CancellationToken) {
         while !stop.is_cancelled() {
-            if let Err(error) = self.drain().await {
-                tracing::warn!(%error, "events wait in the outbox");
-            }
+            let rest = match self.pass().await {
+                Ok(rest) => rest,
+                Err(error) => {
+                    tracing::warn!(%error, "events wait in the outbox");
+                    self.0.pace.period
+                }
+            };
             tokio::select! {
                 () = self.0.hint.notified() => {}
-                () = tokio::time::sleep(self.0.pace.period) => {}
+                () = tokio::time::sleep(rest) => {}
                 () = stop.cancelled() => {}
             }
         }
     }
 
-    /// Takes every waiting event to the bus; at startup this is the replay (INV-21, INV-22).
+    /// Publishes what is new, and settles what has waited long enough; returns when to look again without a hint.
+    async fn pass(&self) -> Result<Duration, Error> {
+        let mut progress = self.0.progress.lock().await;
+        let published = self.publish(&mut progress).await;
+        self.settle_due(&mut progress).await?;
+        published?;
+        let period = self.0.pace.period;
+        Ok(progress.since.map_or(period, |since| self.rest(since).min(period)))
+    }
+
+    /// How long it may wait yet.
+    fn rest(&self, since: Instant) -> Duration {
+        self.0.pace.settle.saturating_sub(since.elapsed())
+    }
+
+    /// Takes every waiting event to the bus, and writes that down; at startup this is the replay (INV-21, INV-22).
     ///
     /// # Errors
     /// The first event that stays; those before it are accepted.
     pub async fn drain(&self) -> Result<(), Error> {
-        let mut published = self.0.turn.lock().await;
+        let mut progress = self.0.progress.lock().await;
+        let published = self.publish(&mut progress).await;
+        self.settle(&mut progress).await?;
+        published
+    }
+
+    async fn publish(&self, progress: &mut Progress) -> Result<(), Error> {
         loop {
-            let rows = self.0.store.outbox_unaccepted(Position(0), self.0.pace.batch).await?;
-            // What was published and does not wait any more is accepted, even where the writing of that was in doubt.
-            let before = |row: &OutboxRow| Position(row.position.0.saturating_sub(1));
-            self.tell(rows.first().map_or(*published, |row| before(row).min(*published)));
-            let mut taken = Vec::with_capacity(rows.len());
-            let refused = rows.iter().find_map(|row| match self.0.bus.publish(row) {
-                Ok(()) => {
-                    crash::point("CP-53");
-                    taken.push(row.position);
-                    None
-                }
-                Err(refused) => Some(refused),
-            });
-            let last = taken.last().copied();
-            if let Some(last) = last {
-                *published = last;
-                self.0.store.outbox_accept(taken, self.0.clock.now()).await?;
-                self.tell(last);
+            let rows = self.0.store.outbox_unaccepted(progress.last, self.0.pace.batch).await?;
+            if rows.is_empty() {
+                return Ok(());
             }
-            match (refused, last) {
-                (Some(refused), _) => return Err(refused.into()),
-                (None, None) => return Ok(()),
-                (None, Some(_)) => {}
+            self.settle_due(progress).await?;
+            for row in &rows {
+                self.0.bus.publish(row)?;
+                crash::point("CP-53");
+                progress.last = row.position;
+                progress.taken.push(row.position);
+                progress.since.get_or_insert_with(Instant::now);
+                self.tell(row.position);
             }
         }
+    }
+
+    async fn settle_due(&self, progress: &mut Progress) -> Result<(), Error> {
+        match progress.since {
+            Some(since) if self.rest(since).is_zero() => self.settle(progress).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// What stays in doubt is written again the next time.
+    async fn settle(&self, progress: &mut Progress) -> Result<(), Error> {
+        if !progress.taken.is_empty() {
+            self.0.store.outbox_accept(progress.taken.clone(), self.0.clock.now()).await?;
+        }
+        progress.taken.clear();
+        progress.since = None;
+        Ok(())
     }
 
     /// Everything up to this place is accepted.

@@ -120,7 +120,7 @@ pub async fn cp_14(scene: &Scene) {
 
 /// Holds a response behind its claim and hangs up on it.
 async fn hang_up(scene: &Scene) -> super::server::Server {
-    let server = scene.armed("CP-11=sleep(400)").await;
+    let server = scene.armed("CP-11=sleep(1500)").await;
     let acts = acts(scene, &server);
     let claimed = async {
         while acts.state().await != "DELIVERY_CLAIMED" {

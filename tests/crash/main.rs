@@ -20,6 +20,7 @@ mod server;
 mod starts;
 mod sweep;
 mod turns;
+mod waits;
 mod world;
 
 use std::process::ExitCode;

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Mutex;
 
 use super::scene::{Scene, Template};
-use super::{answers, dispatch, fallback, starts, turns};
+use super::{answers, dispatch, fallback, starts, turns, waits};
 
 type Path = for<'s> fn(&'s Scene) -> Pin<Box<dyn Future<Output = ()> + 's>>;
 
@@ -107,6 +107,7 @@ const CELLS: &[(&str, Path)] = cells![
     starts::cp_61,
     starts::cp_62,
     starts::inspected,
+    waits::answer_waits,
 ];
 
 /// Runs the cells whose names hold `only`: how many there were, and which broke.
