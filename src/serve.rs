@@ -22,7 +22,7 @@ use crate::dispatch::{
 };
 use crate::graphql;
 use crate::mcp;
-use crate::outbox::{Pace, Relay};
+use crate::outbox::{Pace, Relay, Retention};
 use crate::ports::{Clock, System};
 use crate::store::{Store, StoreOptions};
 use crate::tasks::Tasks;
@@ -39,6 +39,8 @@ pub struct Options {
     pub limits: Limits,
     /// The relay's.
     pub pace: Pace,
+    /// How long events are kept.
+    pub retention: Retention,
     /// Decides which events the bus takes.
     pub bus: Arc<dyn Engine>,
     /// Events that the bus keeps for its slowest listener.
@@ -90,6 +92,11 @@ impl Options {
                 period: Duration::from_millis(limits.relay_period_ms),
                 batch: i64::try_from(limits.relay_batch).unwrap_or(i64::MAX),
                 settle: Duration::from_millis(limits.relay_settle_ms),
+            },
+            retention: Retention {
+                keep: Duration::from_millis(limits.event_retention_ms),
+                period: Duration::from_millis(limits.retention_period_ms),
+                batch: i64::try_from(limits.retention_batch).unwrap_or(i64::MAX),
             },
             bus: Arc::new(InProcess),
             bus_capacity: count(limits.bus_capacity),
@@ -196,9 +203,14 @@ fn transport_settings(settings: &Settings) -> transport::Settings {
         init: Duration::from_millis(limits.ws_init_timeout_ms),
         operations_max: count(limits.ws_operations_max),
         message_bytes_max: count(limits.ws_message_bytes_max),
-        queue_max: count(limits.ws_queue_max),
+        pings_max: count(limits.ws_pings_max),
+        connections_max: count(limits.connections_max),
+        connections_each_max: count(limits.connections_each_max),
+        feed_max: count(limits.feed_max),
+        heartbeat: Duration::from_millis(limits.sse_heartbeat_ms),
         ping: Duration::from_millis(limits.ws_ping_ms),
         write: Duration::from_millis(limits.ws_write_timeout_ms),
+        close: Duration::from_millis(limits.ws_close_ms),
         recheck: Duration::from_millis(limits.ws_recheck_ms),
     }
 }
@@ -302,6 +314,7 @@ async fn begin(options: Options, store: Store, tasks: Tasks) -> Result<Running, 
     crash::point("CP-57");
     tasks.spawn("relay", relay.clone().run(tasks.stop()));
     tasks.spawn("watchdogs", authority.clone().watch());
+    tasks.spawn("retention", options.retention.run(store.clone(), Arc::new(System), tasks.stop()));
     let closing = options.mcp.closing.clone();
     let is_open = store.token_count().await? == 0;
     let listener = listen(options.listen, is_open).await?;

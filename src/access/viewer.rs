@@ -6,7 +6,7 @@ use crate::scope::Scope;
 use super::Role;
 
 /// Who asks for something. Made by `authenticate` only.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Viewer {
     /// Who it is.
     pub principal: PrincipalId,

@@ -2,14 +2,15 @@
 //! listens to the bus first, reads the log up to a pinned tip, then goes on live and drops what it passed before.
 //! May import: store, bus, access, lifecycle, ids.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use futures_util::stream::{self, Stream};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
 use crate::access::Viewer;
-use crate::ids::{Position, SessionId, StoreId, TaskId, WorkspaceId};
+use crate::ids::{MessageId, Position, SessionId, StoreId, TaskId, WorkspaceId};
 use crate::lifecycle::{EventKind, OutboxRow, Refusal};
+use crate::store::OutboxSpan;
 
 use super::{Authority, Error};
 
@@ -45,6 +46,8 @@ pub enum GapReason {
     OtherStore,
     /// It lies ahead of the log.
     Ahead,
+    /// What came after it is not kept any more.
+    Expired,
 }
 
 /// What to follow.
@@ -88,6 +91,31 @@ impl Filter {
     }
 }
 
+/// What an event is about, where one telling of its newest state is enough.
+#[derive(PartialEq, Eq, Hash)]
+enum Subject<'a> {
+    Task(&'a TaskId),
+    State,
+    Projection,
+    Message(&'a MessageId),
+}
+
+impl Filter {
+    fn subject<'a>(&self, row: &'a OutboxRow) -> Option<Subject<'a>> {
+        if !self.takes(row) {
+            return None;
+        }
+        match (self, &row.event.kind) {
+            (_, EventKind::TaskDeleted) => None,
+            (Self::Tasks { .. }, _) => Some(Subject::Task(&row.task_id)),
+            (Self::Session { .. }, EventKind::SessionStateChanged) => Some(Subject::State),
+            (Self::Session { .. }, EventKind::ProjectionChanged) => Some(Subject::Projection),
+            (Self::Session { .. }, EventKind::MessageUpdated { message_id }) => Some(Subject::Message(message_id)),
+            (Self::Session { .. }, _) => None,
+        }
+    }
+}
+
 /// Moves what a task's row shows.
 fn moves_a_task(kind: &EventKind) -> bool {
     matches!(
@@ -109,11 +137,22 @@ struct Feed {
     last: Position,
     /// The log is read up to here before the bus is listened to.
     tip: Position,
+    /// The feed ends when it came this far.
+    until: Option<Position>,
     ready: VecDeque<ChangeItem>,
 }
 
 impl Authority {
-    /// Follows what happens.
+    /// The newest place of the log.
+    ///
+    /// # Errors
+    /// A fault of the store.
+    pub async fn now(&self) -> Result<Place, Error> {
+        let store = self.store().store_id().await?;
+        Ok(Place { store, position: self.store().outbox_tip().await? })
+    }
+
+    /// Follows what happens, for ever or as far as `until`, which is a place that the log has reached.
     ///
     /// # Errors
     /// No such session, as for one that is not the viewer's; a fault of the store. A fault later on is the last
@@ -123,13 +162,14 @@ impl Authority {
         viewer: &Viewer,
         scope: ChangesScope,
         since: Since,
+        until: Option<Position>,
     ) -> Result<impl Stream<Item = Result<ChangeItem, Error>> + Send + use<>, Error> {
         let live = self.bus().subscribe();
         let filter = self.filter(viewer, scope).await?;
         let store = self.store().store_id().await?;
-        let tip = self.store().outbox_tip().await?;
-        let (last, ready) = begin(since, &store, tip);
-        let feed = Feed { authority: self.clone(), filter, live, store, last, tip, ready };
+        let log = self.store().outbox_span().await?;
+        let (last, ready) = begin(since, &store, log);
+        let feed = Feed { authority: self.clone(), filter, live, store, last, tip: log.tip, until, ready };
         Ok(stream::unfold(Some(feed), |feed| async move {
             let mut feed = feed?;
             match feed.next().await {
@@ -154,11 +194,13 @@ impl Authority {
 }
 
 /// What a feed begins with, and after which position.
-fn begin(since: Since, store: &StoreId, tip: Position) -> (Position, VecDeque<ChangeItem>) {
+fn begin(since: Since, store: &StoreId, log: OutboxSpan) -> (Position, VecDeque<ChangeItem>) {
+    let OutboxSpan { floor, tip } = log;
     let place = Place { store: store.clone(), position: tip };
     let reason = match since {
         Since::After(after) if &after.store != store => GapReason::OtherStore,
         Since::After(after) if after.position > tip => GapReason::Ahead,
+        Since::After(after) if after.position < floor => GapReason::Expired,
         Since::After(after) => return (after.position, VecDeque::new()),
         Since::Now => return (tip, VecDeque::from([ChangeItem::Snapshot(place)])),
         Since::Unreadable => GapReason::Unreadable,
@@ -176,6 +218,9 @@ impl Feed {
                 self.read_on().await?;
                 continue;
             }
+            if self.until.is_some_and(|until| self.last >= until) {
+                return Ok(None);
+            }
             match self.live.recv().await {
                 Ok(row) => self.offer(row),
                 // The bus went on without this listener; the log has it all.
@@ -185,12 +230,27 @@ impl Feed {
         }
     }
 
+    /// Reads a page of the log; of what it says again and again about one thing, only the last is told.
     async fn read_on(&mut self) -> Result<(), Error> {
         let rows = self.authority.store().outbox_after(self.last, PAGE).await?;
-        if rows.is_empty() {
-            self.last = self.tip;
+        // What is not kept any more was not read by a slow listener: it is told so.
+        if rows.first().is_none_or(|row| row.position.0 > self.last.0.saturating_add(1)) {
+            let log = self.authority.store().outbox_span().await?;
+            let after = Place { store: self.store.clone(), position: self.last };
+            (self.last, self.ready) = begin(Since::After(after), &self.store, log);
+            self.tip = self.tip.max(self.last);
         }
-        rows.into_iter().for_each(|row| self.offer(row));
+        if rows.is_empty() {
+            self.last = self.last.max(self.tip);
+        }
+        let told_later = repeated(&self.filter, &rows);
+        for (row, is_told_later) in rows.into_iter().zip(told_later) {
+            if is_told_later {
+                self.last = self.last.max(row.position);
+            } else {
+                self.offer(row);
+            }
+        }
         Ok(())
     }
 
@@ -206,6 +266,15 @@ impl Feed {
     }
 }
 
+/// Which events a later one of the page says again: what is told is read when it is told, so the last is enough.
+fn repeated(filter: &Filter, rows: &[OutboxRow]) -> Vec<bool> {
+    let mut seen = HashSet::new();
+    let mut is_repeated: Vec<bool> =
+        rows.iter().rev().map(|row| filter.subject(row).is_some_and(|subject| !seen.insert(subject))).collect();
+    is_repeated.reverse();
+    is_repeated
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,7 +284,8 @@ mod tests {
     }
 
     fn begun(since: Since) -> (Position, Vec<ChangeItem>) {
-        let (last, items) = begin(since, &StoreId::new("s"), Position(7));
+        let log = OutboxSpan { floor: Position(2), tip: Position(7) };
+        let (last, items) = begin(since, &StoreId::new("s"), log);
         (last, items.into())
     }
 
@@ -228,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_place_of_this_log_is_gone_on_from_without_a_snapshot() {
-        for position in [0, 3, 7] {
+        for position in [2, 3, 7] {
             assert_eq!(begun(at("s", position)), (Position(position), Vec::new()));
         }
     }
@@ -239,6 +309,7 @@ mod tests {
             (Since::Unreadable, GapReason::Unreadable),
             (at("other", 3), GapReason::OtherStore),
             (at("s", 8), GapReason::Ahead),
+            (at("s", 1), GapReason::Expired),
         ];
         for (since, reason) in cases {
             let (last, items) = begun(since);

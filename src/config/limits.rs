@@ -87,6 +87,9 @@ limits! {
     relay_period_ms = 1_000 in 10..=600_000, "ANSWERABLE_RELAY_PERIOD_MS", "How often the relay looks again without a hint.";
     relay_settle_ms = 20 in 0..=10_000, "ANSWERABLE_RELAY_SETTLE_MS", "How long what the bus took waits for more before it is written down as accepted.";
     relay_batch = 256 in 1..=10_000, "ANSWERABLE_RELAY_BATCH", "Events that the relay takes at a time.";
+    event_retention_ms = 604_800_000 in 1_000..=31_536_000_000, "ANSWERABLE_EVENT_RETENTION_MS", "How long events are kept for those who come back; an older cursor is a gap.";
+    retention_period_ms = 60_000 in 100..=86_400_000, "ANSWERABLE_RETENTION_PERIOD_MS", "How often events that are too old are looked for.";
+    retention_batch = 1_000 in 1..=100_000, "ANSWERABLE_RETENTION_BATCH", "Events that one write forgets.";
     bus_capacity = 4_096 in 1..=1_000_000, "ANSWERABLE_BUS_CAPACITY", "Events kept for the slowest subscriber before it re-reads the log.";
     soft_deadline_ms = 7_200_000 in 100..=86_400_000, "ANSWERABLE_SOFT_DEADLINE_MS", "When a blocked MCP call that hears progress ends as pending.";
     silent_deadline_ms = 50_000 in 100..=86_400_000, "ANSWERABLE_SILENT_DEADLINE_MS", "The same for MCP clients that hear no progress.";
@@ -108,9 +111,14 @@ limits! {
     ws_init_timeout_ms = 3_000 in 100..=600_000, "ANSWERABLE_WS_INIT_TIMEOUT_MS", "How long a WebSocket may take to introduce itself.";
     ws_operations_max = 100 in 1..=10_000, "ANSWERABLE_WS_OPERATIONS_MAX", "Operations of one WebSocket.";
     ws_message_bytes_max = 262_144 in 1_024..=104_857_600, "ANSWERABLE_WS_MESSAGE_BYTES_MAX", "Bytes of a WebSocket message from a client.";
-    ws_queue_max = 256 in 1..=100_000, "ANSWERABLE_WS_QUEUE_MAX", "Messages that wait for a slow WebSocket client.";
+    ws_pings_max = 20 in 1..=10_000, "ANSWERABLE_WS_PINGS_MAX", "Pings that a WebSocket client may send in a second.";
+    connections_max = 50_000 in 1..=1_000_000, "ANSWERABLE_CONNECTIONS_MAX", "Sockets and event streams in all.";
+    connections_each_max = 20_000 in 1..=1_000_000, "ANSWERABLE_CONNECTIONS_EACH_MAX", "Sockets and event streams of one token.";
+    feed_max = 256 in 1..=100_000, "ANSWERABLE_FEED_MAX", "Changes kept for the slowest of those that follow the same before it reads the log again.";
+    sse_heartbeat_ms = 12_000 in 100..=600_000, "ANSWERABLE_SSE_HEARTBEAT_MS", "Between two comments of an event stream.";
     ws_ping_ms = 15_000 in 100..=600_000, "ANSWERABLE_WS_PING_MS", "Between two pings of a WebSocket.";
     ws_write_timeout_ms = 10_000 in 100..=600_000, "ANSWERABLE_WS_WRITE_TIMEOUT_MS", "How long one WebSocket message may take to be written.";
+    ws_close_ms = 2_000 in 10..=600_000, "ANSWERABLE_WS_CLOSE_MS", "How long a WebSocket client may take to hear why it is closed.";
     ws_recheck_ms = 1_000 in 100..=600_000, "ANSWERABLE_WS_RECHECK_MS", "How often a WebSocket's access is looked at again.";
     shutdown_ms = 5_000 in 0..=600_000, "ANSWERABLE_SHUTDOWN_MS", "How long a shutdown waits for what is under way.";
 }

@@ -171,6 +171,12 @@ pub(super) fn bad_argument(argument: &str, limit: i64, message: String) -> Error
     error
 }
 
+/// Whether an error says one of these codes.
+pub fn has_code(error: &ServerError, codes: &[Code]) -> bool {
+    let said = error.extensions.as_ref().and_then(|extensions| extensions.get("code"));
+    codes.iter().any(|code| said == Some(&async_graphql::Value::from(code.as_str())))
+}
+
 /// A request's error of that code.
 pub fn server_error(code: Code, message: impl Into<String>) -> ServerError {
     let mut error = ServerError::new(message, None);

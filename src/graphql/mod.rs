@@ -6,6 +6,7 @@ mod base64;
 mod context;
 mod cursor;
 mod fault;
+mod follow;
 mod limits;
 mod loaders;
 mod mutation;
@@ -24,7 +25,8 @@ use crate::authority::Authority;
 
 pub use base64::encode as base64;
 pub use context::{Receipts, enter};
-pub use fault::{Code, error_table, failure, server_error};
+pub use fault::{Code, error_table, failure, has_code, server_error};
+pub use follow::{Follow, cursor_text, follows_the_log};
 pub use limits::Limits;
 pub use prepare::{Incoming, Kind, Prepared, finish, is_request_error, prepare};
 

@@ -2,6 +2,8 @@
 //! nobody waits for that: lost, it is an event that the next start takes to the bus once more (INV-21). Level-triggered:
 //! a hint carries nothing, the log is read again each time. May import: store, bus, ids, ports, crash.
 
+mod retention;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +17,8 @@ use crate::crash;
 use crate::ids::Position;
 use crate::ports::Clock;
 use crate::store::{self, Store};
+
+pub use retention::Retention;
 
 /// How the relay paces itself.
 #[derive(Clone, Copy, Debug)]

@@ -11,8 +11,8 @@ use crate::lifecycle::{ClaimFate, OutboxRow};
 use crate::scope::Scope;
 
 use super::{
-    BundleRow, Engine, Error, MessageRowOut, Page, PendingFilter, SessionRow, Store, TaskFilter, TaskKey,
-    TaskListRow, TaskRow, TokenRow, TurnRow, Violation, Workspace, run,
+    BundleRow, Engine, Error, MessageRowOut, OutboxSpan, Page, PendingFilter, SessionRow, Store, TaskFilter,
+    TaskKey, TaskListRow, TaskRow, TokenRow, TurnRow, Violation, Workspace, run,
 };
 
 impl Store {
@@ -83,6 +83,14 @@ impl Store {
     /// The world broke.
     pub async fn outbox_tip(&self) -> Result<Position, Error> {
         run!(self.read(outbox::tip))
+    }
+
+    /// From where to where the log reaches.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn outbox_span(&self) -> Result<OutboxSpan, Error> {
+        run!(self.read(outbox::span))
     }
 
     /// All workspaces, oldest first.

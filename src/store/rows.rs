@@ -16,6 +16,15 @@ pub struct Decided {
     pub last_position: Option<Position>,
 }
 
+/// How far the log of events reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutboxSpan {
+    /// What came up to here is not kept.
+    pub floor: Position,
+    /// The newest event.
+    pub tip: Position,
+}
+
 /// A workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workspace {

@@ -22,6 +22,15 @@ impl Store {
         run!(self.mark(outbox::accept, &positions, now))
     }
 
+    /// Forgets the oldest events of the log, at most `limit`, that the bus took and that are older than `before`;
+    /// how many (CP-63, CP-64).
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn outbox_forget(&self, before: Micros, limit: i64) -> Result<usize, Error> {
+        run!(self.write(outbox::forget, before, limit))
+    }
+
     /// Adds a workspace (CP-63, CP-64).
     ///
     /// # Errors

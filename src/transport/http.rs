@@ -1,4 +1,4 @@
-//! GraphQL over HTTP: POST of JSON, and GET for queries. May import: graphql, authority, access.
+//! GraphQL over HTTP: POST of JSON, and GET for what does not write. May import: graphql, authority, access.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -13,13 +13,17 @@ use serde_json::{Map, Value, json};
 
 use crate::access::Viewer;
 use crate::graphql::{
-    Code, Incoming, Kind, Receipts, enter, failure, finish, is_request_error, prepare, server_error,
+    Code, Incoming, Kind, Prepared, Receipts, enter, failure, finish, has_code, is_request_error, prepare,
+    server_error,
 };
 
 use super::State as Server;
+use super::credentials::Held;
+use super::events::{self, Kept};
+use super::feed::Item;
+use super::media::Media;
 
 const JSON: &str = "application/json";
-const GRAPHQL: &str = "application/graphql-response+json";
 
 /// A response that is no execution.
 struct Rejected(StatusCode, ServerError);
@@ -30,47 +34,90 @@ fn rejected<T>(status: StatusCode, code: Code, message: impl Into<String>) -> Re
 
 /// The one endpoint.
 pub(super) async fn graphql(State(server): State<Arc<Server>>, request: Request) -> Response {
-    let Some(media) = accepted(request.headers()) else {
-        let error = server_error(Code::BadRequest, format!("answers come as {GRAPHQL} or {JSON}"));
-        return respond(JSON, Rejected(StatusCode::NOT_ACCEPTABLE, error));
+    // GET is refused for what it carries only.
+    let allowed = if request.method() == Method::GET { "POST" } else { "GET, POST" };
+    let Some(media) = Media::accepted(request.headers()) else {
+        let [json, graphql, events] = Media::OFFERED.map(Media::essence);
+        let error = server_error(Code::BadRequest, format!("answers come as {graphql}, {json} or {events}"));
+        return respond(Media::Json, allowed, Rejected(StatusCode::NOT_ACCEPTABLE, error));
     };
-    match answer(&server, request).await {
-        Ok((answer, receipts)) => write(media, &answer, receipts),
-        Err(rejected) => respond(media, rejected),
-    }
+    answer(&server, media, request).await.unwrap_or_else(|rejected| respond(media, allowed, rejected))
 }
 
-async fn answer(server: &Server, request: Request) -> Result<(Answer, Receipts), Rejected> {
-    let viewer = identify(server, request.headers()).await?;
+async fn answer(server: &Arc<Server>, media: Media, request: Request) -> Result<Response, Rejected> {
+    let held = identify(server, request.headers()).await?;
     let method = request.method().clone();
+    let behind = events::last_event_id(request.headers()).map(str::to_owned);
     let incoming = match method {
-        Method::POST => posted(request).await?,
+        Method::POST => posted(server, request).await?,
         Method::GET => queried(&request)?,
         _ => return rejected(StatusCode::METHOD_NOT_ALLOWED, Code::BadRequest, "send GET or POST"),
     };
-    let bad = |error| Rejected(StatusCode::BAD_REQUEST, error);
-    let prepared = prepare(&server.limits, incoming).map_err(bad)?;
-    match (prepared.kind, method) {
-        (Kind::Mutation, Method::GET) => {
-            return rejected(StatusCode::METHOD_NOT_ALLOWED, Code::BadRequest, "a mutation is sent by POST");
+    let prepared =
+        prepare(&server.limits, incoming.clone()).map_err(|error| Rejected(unexecuted(media, &error), error))?;
+    match (prepared.kind, method, media) {
+        (Kind::Mutation, Method::GET, _) => {
+            rejected(StatusCode::METHOD_NOT_ALLOWED, Code::BadRequest, "a mutation is sent by POST")
         }
-        (Kind::Subscription, _) => {
-            return rejected(StatusCode::BAD_REQUEST, Code::BadRequest, "a subscription is sent to /graphql/ws");
+        (Kind::Subscription, _, Media::EventStream) => follow(server, incoming, held, behind.as_deref()).await,
+        (Kind::Subscription, ..) => {
+            let message = "a subscription asks for text/event-stream, or goes to /graphql/ws";
+            rejected(StatusCode::BAD_REQUEST, Code::BadRequest, message)
         }
-        _ => {}
+        _ => Ok(execute(server, media, prepared, held.viewer().clone()).await),
     }
+}
+
+async fn execute(server: &Server, media: Media, prepared: Prepared, viewer: Viewer) -> Response {
     let (request, receipts) = enter(prepared.request, &server.authority, viewer);
     let executed = server.schema.execute(request);
     let answer = match prepared.kind {
-        Kind::Query => match tokio::time::timeout(server.settings.query, executed).await {
-            Ok(answer) => answer,
-            Err(_elapsed) => {
-                return rejected(StatusCode::SERVICE_UNAVAILABLE, Code::Timeout, "the query took too long");
-            }
-        },
-        _ => executed.await,
+        Kind::Mutation => executed.await,
+        _ => tokio::time::timeout(server.settings.query, executed).await.unwrap_or_else(|_elapsed| too_slow()),
     };
-    Ok((finish(answer), receipts))
+    write(media, &finish(answer), receipts)
+}
+
+/// The answer to a query that was given up.
+pub(super) fn too_slow() -> Answer {
+    Answer::from_errors(vec![server_error(Code::Timeout, "the query took too long")])
+}
+
+/// Opens a stream once it is known that there is something to follow.
+async fn follow(
+    server: &Arc<Server>,
+    incoming: Incoming,
+    held: Arc<Held>,
+    behind: Option<&str>,
+) -> Result<Response, Rejected> {
+    let crowded = || {
+        let error = server_error(Code::Busy, "too many connections are open; try again later");
+        Rejected(StatusCode::SERVICE_UNAVAILABLE, error)
+    };
+    let viewer = held.viewer().clone();
+    let slot = server.slots.take().ok_or_else(crowded)?;
+    let own = server.slots.own(&viewer.principal).ok_or_else(crowded)?;
+    let mut items = server.feeds.follow(incoming, viewer, behind);
+    match items.next().await {
+        Some(Item::Error(errors)) => {
+            let head = [(header::CONTENT_TYPE, Media::EventStream.content_type())];
+            Ok((StatusCode::BAD_REQUEST, head, format!(r#"{{"errors":{errors}}}"#)).into_response())
+        }
+        first => {
+            let items = Box::pin(stream::iter(first).chain(items));
+            Ok(events::followed(server.clone(), items, Kept { held, slots: (slot, own) }))
+        }
+    }
+}
+
+/// The status of a well-formed request that was not executed. Clients of plain JSON expect a success even then,
+/// unless a limit was passed.
+fn unexecuted(media: Media, error: &ServerError) -> StatusCode {
+    match media {
+        _ if has_code(error, &[Code::Timeout]) => StatusCode::SERVICE_UNAVAILABLE,
+        Media::Json if has_code(error, &[Code::ParseFailed, Code::ValidationFailed]) => StatusCode::OK,
+        Media::Json | Media::Graphql | Media::EventStream => StatusCode::BAD_REQUEST,
+    }
 }
 
 /// The bearer of a request.
@@ -80,25 +127,26 @@ pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-async fn identify(server: &Server, headers: &HeaderMap) -> Result<Viewer, Rejected> {
-    let viewer = match (headers.get(header::AUTHORIZATION), bearer(headers)) {
+async fn identify(server: &Server, headers: &HeaderMap) -> Result<Arc<Held>, Rejected> {
+    let held = match (headers.get(header::AUTHORIZATION), bearer(headers)) {
         (Some(_), None) => Err(crate::authority::Error::Unauthenticated),
-        (_, token) => server.authority.authenticate(token).await,
+        (_, token) => server.credentials.hold(token.map(str::to_owned)).await,
     };
-    viewer.map_err(|error| {
+    held.map_err(|error| {
         let (code, error) = failure(&error);
         let is_unknown = code == Code::Unauthenticated;
         Rejected(if is_unknown { StatusCode::UNAUTHORIZED } else { StatusCode::SERVICE_UNAVAILABLE }, error)
     })
 }
 
-async fn posted(request: Request) -> Result<Incoming, Rejected> {
+async fn posted(server: &Server, request: Request) -> Result<Incoming, Rejected> {
     let media =
         request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if !is_json(media) {
         let message = format!("the body must be {JSON} in UTF-8");
         return rejected(StatusCode::UNSUPPORTED_MEDIA_TYPE, Code::BadRequest, message);
     }
+    let bad = |error| Rejected(StatusCode::BAD_REQUEST, error);
     let body = match Bytes::from_request(request, &()).await {
         Ok(body) => body,
         Err(error) if error.status() == StatusCode::PAYLOAD_TOO_LARGE => {
@@ -106,8 +154,11 @@ async fn posted(request: Request) -> Result<Incoming, Rejected> {
         }
         Err(_broken) => return rejected(StatusCode::BAD_REQUEST, Code::BadRequest, "the body cannot be read"),
     };
-    let bad = |error| Rejected(StatusCode::BAD_REQUEST, error);
-    match serde_json::from_slice(&body) {
+    let Ok(text) = std::str::from_utf8(&body) else {
+        return rejected(StatusCode::BAD_REQUEST, Code::BadRequest, "the body is not UTF-8");
+    };
+    server.limits.check_json(text).map_err(bad)?;
+    match serde_json::from_str(text) {
         Ok(Value::Object(object)) => Incoming::of_object(object).map_err(bad),
         Ok(_) => rejected(StatusCode::BAD_REQUEST, Code::BadRequest, "the body must be one JSON object"),
         Err(error) => {
@@ -151,25 +202,12 @@ fn queried(request: &Request) -> Result<Incoming, Rejected> {
     Incoming::of_object(object).map_err(bad)
 }
 
-/// The media type of the answer; none: the client takes neither.
-fn accepted(headers: &HeaderMap) -> Option<&'static str> {
-    let Some(accept) = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()) else {
-        return Some(JSON);
-    };
-    let offers = accept.split(',').map(|part| part.split(';').next().unwrap_or_default().trim());
-    offers.into_iter().find_map(|offer| match offer {
-        GRAPHQL => Some(GRAPHQL),
-        JSON | "application/*" | "*/*" => Some(JSON),
-        _ => None,
-    })
-}
-
-fn respond(media: &'static str, Rejected(status, error): Rejected) -> Response {
+fn respond(media: Media, allowed: &'static str, Rejected(status, error): Rejected) -> Response {
     let body = json!({ "errors": [error] });
-    let mut response = (status, [(header::CONTENT_TYPE, content_type(media))], body.to_string()).into_response();
+    let mut response = (status, [(header::CONTENT_TYPE, media.content_type())], body.to_string()).into_response();
     let headers = response.headers_mut();
     if status == StatusCode::METHOD_NOT_ALLOWED {
-        headers.insert(header::ALLOW, HeaderValue::from_static("POST"));
+        headers.insert(header::ALLOW, HeaderValue::from_static(allowed));
     }
     if status == StatusCode::UNAUTHORIZED {
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -178,25 +216,20 @@ fn respond(media: &'static str, Rejected(status, error): Rejected) -> Response {
 }
 
 /// Writes an answer; what waits for proof of its receipt has it when the body was taken to its end.
-fn write(media: &'static str, answer: &Answer, receipts: Receipts) -> Response {
+fn write(media: Media, answer: &Answer, receipts: Receipts) -> Response {
+    let head = [(header::CONTENT_TYPE, media.content_type())];
     if is_request_error(answer) {
-        let body = json!({ "errors": answer.errors });
-        let head = [(header::CONTENT_TYPE, content_type(media))];
-        return (StatusCode::BAD_REQUEST, head, body.to_string()).into_response();
+        let status = answer.errors.first().map_or(StatusCode::BAD_REQUEST, |error| unexecuted(media, error));
+        return (status, head, json!({ "errors": answer.errors }).to_string()).into_response();
     }
-    let Ok(body) = serde_json::to_vec(answer) else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
+    let Ok(body) = serde_json::to_string(answer) else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
+    if media == Media::EventStream {
+        return events::answered(&body, move || receipts.received());
+    }
     let end = stream::once(async move {
         receipts.received();
         Ok::<_, Infallible>(Bytes::new())
     });
     let body = stream::once(async { Ok(Bytes::from(body)) }).chain(end);
-    ([(header::CONTENT_TYPE, content_type(media))], Body::from_stream(body)).into_response()
-}
-
-fn content_type(media: &'static str) -> HeaderValue {
-    HeaderValue::from_static(if media == GRAPHQL {
-        "application/graphql-response+json; charset=utf-8"
-    } else {
-        "application/json; charset=utf-8"
-    })
+    (head, Body::from_stream(body)).into_response()
 }

@@ -25,6 +25,12 @@ pub(super) enum Close {
     SecondInit,
     /// Too many operations.
     TooMany,
+    /// Too many pings.
+    TooOften,
+    /// Too many sockets; try again later.
+    Crowded,
+    /// The client does not take what it asked for; it may come back.
+    TooSlow,
 }
 
 impl Close {
@@ -39,6 +45,9 @@ impl Close {
             Self::DuplicateId => (4409, "Subscriber for this id already exists"),
             Self::SecondInit => (4429, "Too many initialisation requests"),
             Self::TooMany => (4400, "Too many operations on this socket"),
+            Self::TooOften => (4400, "Too many pings on this socket"),
+            Self::Crowded => (1013, "Too many sockets, try again later"),
+            Self::TooSlow => (4499, "Too slow, come back and go on from your cursor"),
         }
     }
 }
@@ -109,6 +118,12 @@ pub(super) fn next(id: &str, response: &Response) -> String {
     json!({ "type": "next", "id": id, "payload": response }).to_string()
 }
 
+/// A frame of a subscription, whose payload was written once for all that follow it.
+pub(super) fn spliced(kind: &str, id: &str, payload: &str) -> String {
+    let id = Value::from(id);
+    format!(r#"{{"type":"{kind}","id":{id},"payload":{payload}}}"#)
+}
+
 pub(super) fn error(id: &str, errors: &[ServerError]) -> String {
     json!({ "type": "error", "id": id, "payload": errors }).to_string()
 }
@@ -160,6 +175,9 @@ mod tests {
             Close::DuplicateId,
             Close::SecondInit,
             Close::TooMany,
+            Close::TooOften,
+            Close::Crowded,
+            Close::TooSlow,
         ];
         assert!(all.iter().all(|close| close.frame().1.len() <= 123));
     }

@@ -1,11 +1,16 @@
-//! What the port answers: GraphQL over HTTP and WebSocket, health, and a page to answer on. MCP is merged in by
+//! What the port answers: GraphQL over HTTP, WebSocket and SSE, health, and a page to answer on. MCP is merged in by
 //! `serve`. May import: graphql, authority, access, tasks.
 
+mod credentials;
+mod events;
+mod feed;
 mod guard;
 mod http;
+mod media;
 mod message;
 mod operation;
 mod page;
+mod slots;
 mod socket;
 
 use std::sync::Arc;
@@ -21,6 +26,10 @@ use tokio_util::sync::CancellationToken;
 use crate::authority::Authority;
 use crate::graphql::{self, Schema};
 use crate::tasks::Tasks;
+
+use credentials::Credentials;
+use feed::Feeds;
+use slots::Slots;
 
 /// Bounds of the transports.
 #[derive(Clone, Debug)]
@@ -39,12 +48,22 @@ pub struct Settings {
     pub operations_max: usize,
     /// Bytes of a message from a client.
     pub message_bytes_max: usize,
-    /// Messages that wait for a slow client.
-    pub queue_max: usize,
+    /// Pings that a client may send in a second.
+    pub pings_max: usize,
+    /// Sockets and streams in all.
+    pub connections_max: usize,
+    /// Sockets and streams of one caller.
+    pub connections_each_max: usize,
+    /// Items that a feed keeps for its slowest follower before that one reads the log again.
+    pub feed_max: usize,
+    /// Between two comments of a stream of events.
+    pub heartbeat: Duration,
     /// Between two pings of a socket; one that misses two of them is gone.
     pub ping: Duration,
     /// How long one message may take to be written.
     pub write: Duration,
+    /// How long a peer may take to hear why its socket is closed.
+    pub close: Duration,
     /// How often a socket's access is looked at again.
     pub recheck: Duration,
 }
@@ -56,6 +75,9 @@ struct State {
     settings: Settings,
     tasks: Tasks,
     closing: CancellationToken,
+    feeds: Feeds,
+    credentials: Credentials,
+    slots: Slots,
 }
 
 type Shared = axum::extract::State<Arc<State>>;
@@ -70,7 +92,10 @@ pub fn router(
     closing: CancellationToken,
 ) -> Router {
     let body_bytes_max = settings.body_bytes_max;
-    let state = Arc::new(State { authority, schema, limits, settings, tasks, closing });
+    let feeds = Feeds::new(authority.clone(), schema.clone(), limits, tasks.clone(), settings.feed_max);
+    let credentials = Credentials::new(authority.clone(), tasks.clone(), settings.recheck);
+    let slots = Slots::new(settings.connections_max, settings.connections_each_max);
+    let state = Arc::new(State { authority, schema, limits, settings, tasks, closing, feeds, credentials, slots });
     Router::new()
         .route("/", get(page::page))
         .route("/icon.svg", get(page::page))

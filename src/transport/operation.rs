@@ -1,18 +1,17 @@
-//! One operation of a socket, in a task of its own, so that no hot stream starves another.
+//! A query or mutation of a socket, in a task of its own, so that none holds up another.
 //! May import: graphql, authority, access.
 
 use std::sync::Arc;
 
-use futures_util::StreamExt;
 use tokio::sync::mpsc;
 
 use crate::access::Viewer;
-use crate::graphql::{Incoming, Kind, Receipts, enter, finish, is_request_error, prepare};
+use crate::graphql::{Kind, Prepared, Receipts, enter, finish, is_request_error};
 
 use super::State as Server;
 use super::message;
 
-/// What an operation sends to its socket.
+/// What an operation sends to its socket. The number tells a reused id from its predecessor.
 pub(super) enum Sent {
     /// A frame; with it, what waits for proof of its receipt.
     Frame(u64, String, Option<Receipts>),
@@ -20,51 +19,30 @@ pub(super) enum Sent {
     Over(u64, String),
 }
 
-/// Runs an operation to its end, or until its task is aborted. `run` tells a reused id from its predecessor.
+/// Runs an operation to its end. A mutation goes on when its socket is gone, and so does a query, for a bounded time.
 pub(super) async fn run(
     server: Arc<Server>,
     viewer: Viewer,
     run: u64,
     id: String,
-    incoming: Incoming,
+    prepared: Prepared,
     out: mpsc::Sender<Sent>,
 ) {
-    let prepared = match prepare(&server.limits, incoming) {
-        Ok(prepared) => prepared,
-        Err(error) => {
-            // The socket went away: nobody is left to tell.
-            let _gone = out.send(Sent::Over(run, message::error(&id, &[error]))).await;
-            return;
-        }
-    };
+    let kind = prepared.kind;
     let (request, receipts) = enter(prepared.request, &server.authority, viewer);
-    if prepared.kind == Kind::Subscription {
-        let mut stream = std::pin::pin!(server.schema.execute_stream(request));
-        let mut is_begun = false;
-        while let Some(response) = stream.next().await {
-            let response = finish(response);
-            // What cannot be followed at all fails with a path, for its field was looked at.
-            let is_refused = response.data == async_graphql::Value::Null && !response.errors.is_empty();
-            if is_request_error(&response) || (is_refused && !is_begun) {
-                let _gone = out.send(Sent::Over(run, message::error(&id, &response.errors))).await;
-                return;
-            }
-            is_begun = true;
-            if out.send(Sent::Frame(run, message::next(&id, &response), None)).await.is_err() {
-                return;
-            }
-        }
-    } else {
-        let response = finish(server.schema.execute(request).await);
-        let last = if is_request_error(&response) {
-            Sent::Over(run, message::error(&id, &response.errors))
-        } else {
-            Sent::Frame(run, message::next(&id, &response), Some(receipts))
-        };
-        let is_over = matches!(last, Sent::Over(..));
-        if out.send(last).await.is_err() || is_over {
-            return;
-        }
+    let executed = server.schema.execute(request);
+    let response = match kind {
+        Kind::Mutation => executed.await,
+        Kind::Query | Kind::Subscription => tokio::time::timeout(server.settings.query, executed)
+            .await
+            .unwrap_or_else(|_elapsed| super::http::too_slow()),
+    };
+    let response = finish(response);
+    let is_refused = is_request_error(&response);
+    // A socket that went away leaves nobody to tell, and the receipts unredeemed.
+    if is_refused {
+        let _gone = out.send(Sent::Over(run, message::error(&id, &response.errors))).await;
+    } else if out.send(Sent::Frame(run, message::next(&id, &response), Some(receipts))).await.is_ok() {
+        let _gone = out.send(Sent::Over(run, message::complete(&id))).await;
     }
-    let _gone = out.send(Sent::Over(run, message::complete(&id))).await;
 }

@@ -1,5 +1,6 @@
-//! GraphQL over WebSocket, `graphql-transport-ws` only. One task reads and writes a socket; each operation has its
-//! own and sends through a bounded queue. May import: graphql, authority, access.
+//! GraphQL over WebSocket, `graphql-transport-ws` only. One task reads and writes a socket and follows what it
+//! subscribed to, one item at a time; queries and mutations have tasks of their own.
+//! May import: graphql, authority, access.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,21 +9,27 @@ use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use futures_util::stream::{BoxStream, SelectAll, abortable};
+use futures_util::{StreamExt, stream};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
-use tokio::task::AbortHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-use crate::access::Viewer;
+use crate::graphql::{Code, Incoming, Kind, prepare, server_error};
 
 use super::State as Server;
+use super::credentials::Held;
+use super::feed::Item;
 use super::http::bearer;
 use super::message::{self, Close, FromClient};
 use super::operation::{self, Sent};
+use super::slots::{OwnSlot, Slot};
 
 const PROTOCOL: &str = "graphql-transport-ws";
 /// Small buffers: tens of thousands of sockets are mostly idle.
 const BUFFER_BYTES: usize = 4_096;
+/// Answers of one socket's operations that wait to be written; the operations wait with them.
+const ANSWERS_MAX: usize = 16;
 
 /// Upgrades a request that speaks the protocol.
 pub(super) async fn upgrade(
@@ -42,62 +49,94 @@ pub(super) async fn upgrade(
     if socket.selected_protocol().is_none() {
         return (StatusCode::BAD_REQUEST, format!("the subprotocol is {PROTOCOL}\n")).into_response();
     }
+    let Some(slot) = server.slots.take() else {
+        return (StatusCode::SERVICE_UNAVAILABLE, "too many connections, try again later\n").into_response();
+    };
     socket.on_upgrade(move |socket| async move {
-        let (out, sent) = mpsc::channel(server.settings.queue_max.max(1));
-        let mut session =
-            Session { server, socket, token, viewer: None, operations: HashMap::new(), runs: 0, out };
-        session.run(sent).await;
+        let (answer, answers) = mpsc::channel(ANSWERS_MAX);
+        let pings = Pings { second: Instant::now(), count: 0 };
+        let socket = Session {
+            server,
+            socket,
+            token,
+            known: None,
+            operations: HashMap::new(),
+            followed: SelectAll::new(),
+            runs: 0,
+            answer,
+            pings,
+            _slot: slot,
+        };
+        Box::pin(socket.run(answers)).await;
     })
 }
+
+/// What is followed, with the run and the id of its operation; none: it is over.
+type Followed = BoxStream<'static, (u64, Arc<str>, Option<Item>)>;
 
 struct Session {
     server: Arc<Server>,
     socket: WebSocket,
     token: Option<String>,
-    viewer: Option<Viewer>,
-    operations: HashMap<String, (u64, AbortHandle)>,
+    known: Option<(Arc<Held>, OwnSlot)>,
+    operations: HashMap<Arc<str>, (u64, End)>,
+    followed: SelectAll<Followed>,
     runs: u64,
-    out: mpsc::Sender<Sent>,
+    answer: mpsc::Sender<Sent>,
+    pings: Pings,
+    _slot: Slot,
+}
+
+/// How an operation is ended before its time.
+enum End {
+    /// It is followed here.
+    Stop(stream::AbortHandle),
+    /// It runs to its end, whoever listens.
+    Forget,
+}
+
+struct Pings {
+    second: Instant,
+    count: usize,
 }
 
 /// Why the session ends.
-enum End {
+enum Over {
     Close(Close),
-    /// The peer is gone, or too slow.
+    /// The peer is gone.
     Gone,
 }
 
 impl Session {
-    async fn run(&mut self, mut sent: mpsc::Receiver<Sent>) {
-        let end = self.talk(&mut sent).await;
-        for (_, (_, task)) in self.operations.drain() {
-            task.abort();
-        }
-        if let Err(End::Close(close)) = end {
+    async fn run(mut self, mut answers: mpsc::Receiver<Sent>) {
+        if let Err(Over::Close(close)) = self.talk(&mut answers).await {
             let (code, reason) = close.frame();
             let frame = CloseFrame { code, reason: reason.into() };
-            // Either the peer hears it, or it is gone already.
-            let _gone =
-                tokio::time::timeout(self.server.settings.write, self.socket.send(Message::Close(Some(frame))))
-                    .await;
+            let close = async {
+                self.socket.send(Message::Close(Some(frame))).await?;
+                // What the peer still says is heard, or its reason would be lost with a broken connection.
+                while self.socket.recv().await.transpose()?.is_some() {}
+                Ok::<_, axum::Error>(())
+            };
+            // Either the peer hears it in time, or it is gone already.
+            let _gone = tokio::time::timeout(self.server.settings.close, close).await;
         }
     }
 
-    async fn talk(&mut self, sent: &mut mpsc::Receiver<Sent>) -> Result<(), End> {
-        let settings = self.server.settings.clone();
-        let closing = self.server.closing.clone();
-        let start = Instant::now();
+    async fn talk(&mut self, answers: &mut mpsc::Receiver<Sent>) -> Result<(), Over> {
+        let (server, start) = (self.server.clone(), Instant::now());
+        let settings = &server.settings;
         let mut ping = interval_at(start + settings.ping, settings.ping);
-        let mut recheck = interval_at(start + settings.recheck, settings.recheck);
         ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        recheck.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut heard_at = start;
         loop {
+            let known = self.known.as_ref().map(|(held, _)| held.clone());
             tokio::select! {
                 biased;
-                () = closing.cancelled() => return Err(End::Close(Close::GoingAway)),
-                () = tokio::time::sleep_until(start + settings.init), if self.viewer.is_none() => {
-                    return Err(End::Close(Close::InitTimeout));
+                () = server.closing.cancelled() => return Err(Over::Close(Close::GoingAway)),
+                () = withdrawn(known.as_deref()) => return Err(Over::Close(Close::Forbidden)),
+                () = tokio::time::sleep_until(start + settings.init), if known.is_none() => {
+                    return Err(Over::Close(Close::InitTimeout));
                 }
                 message = self.socket.recv() => {
                     heard_at = Instant::now();
@@ -105,82 +144,116 @@ impl Session {
                         Some(Ok(Message::Text(text))) if text.len() <= settings.message_bytes_max => {
                             self.hear(text.as_str()).await?;
                         }
-                        Some(Ok(Message::Text(_) | Message::Binary(_))) => return Err(End::Close(Close::Invalid)),
-                        Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
-                        Some(Ok(Message::Close(_)) | Err(_)) | None => return Err(End::Gone),
+                        Some(Ok(Message::Text(_) | Message::Binary(_))) => return Err(Over::Close(Close::Invalid)),
+                        Some(Ok(Message::Ping(_))) => self.count_ping()?,
+                        Some(Ok(Message::Pong(_))) => {}
+                        Some(Ok(Message::Close(_)) | Err(_)) | None => return Err(Over::Gone),
                     }
                 }
-                Some(sent) = sent.recv() => self.pass(sent).await?,
+                Some(sent) = answers.recv() => self.pass(sent).await?,
+                Some((run, id, item)) = self.followed.next(), if !self.followed.is_empty() => {
+                    self.tell(run, &id, item).await?;
+                }
                 _ = ping.tick() => {
                     if heard_at + settings.ping * 2 < Instant::now() {
-                        return Err(End::Gone);
+                        return Err(Over::Gone);
                     }
                     self.write(Message::Ping(Default::default())).await?;
                 }
-                _ = recheck.tick(), if self.viewer.is_some() => self.look_again().await?,
             }
         }
     }
 
-    async fn hear(&mut self, text: &str) -> Result<(), End> {
-        match message::read(text).map_err(End::Close)? {
+    async fn hear(&mut self, text: &str) -> Result<(), Over> {
+        match message::read(text).map_err(Over::Close)? {
             FromClient::Init(payload) => self.init(payload.as_ref()).await,
-            FromClient::Ping(payload) => self.say(message::pong(payload)).await,
+            FromClient::Ping(payload) => {
+                self.count_ping()?;
+                self.say(message::pong(payload)).await
+            }
             FromClient::Pong => Ok(()),
             FromClient::Complete(id) => {
-                if let Some((_, task)) = self.operations.remove(&id) {
-                    task.abort();
+                if let Some((_, End::Stop(stop))) = self.operations.remove(id.as_str()) {
+                    stop.abort();
                 }
                 Ok(())
             }
-            FromClient::Subscribe(id, incoming) => self.subscribe(id, incoming).await,
+            FromClient::Subscribe(id, incoming) => self.subscribe(&id, incoming).await,
         }
     }
 
     /// The token of the payload goes before the one of the upgrade; browsers can only send the former.
-    async fn init(&mut self, payload: Option<&Map<String, Value>>) -> Result<(), End> {
-        if self.viewer.is_some() {
-            return Err(End::Close(Close::SecondInit));
+    async fn init(&mut self, payload: Option<&Map<String, Value>>) -> Result<(), Over> {
+        if self.known.is_some() {
+            return Err(Over::Close(Close::SecondInit));
         }
         let named =
             payload.and_then(|payload| payload.get("authorization").or_else(|| payload.get("Authorization")));
         if let Some(text) = named.and_then(Value::as_str) {
             self.token = Some(text.strip_prefix("Bearer ").unwrap_or(text).trim().to_owned());
         }
-        let viewer = self.server.authority.authenticate(self.token.as_deref()).await;
-        self.viewer = Some(viewer.map_err(|_refused| End::Close(Close::Forbidden))?);
+        let held = self.server.credentials.hold(self.token.take()).await;
+        let held = held.map_err(|_refused| Over::Close(Close::Forbidden))?;
+        let own = self.server.slots.own(&held.viewer().principal).ok_or(Over::Close(Close::Crowded))?;
+        self.known = Some((held, own));
         self.say(message::ack()).await
     }
 
-    async fn subscribe(
-        &mut self,
-        id: String,
-        incoming: Result<crate::graphql::Incoming, String>,
-    ) -> Result<(), End> {
-        let Some(viewer) = self.viewer.clone() else { return Err(End::Close(Close::Unauthorized)) };
-        if self.operations.contains_key(&id) {
-            return Err(End::Close(Close::DuplicateId));
+    async fn subscribe(&mut self, id: &str, incoming: Result<Incoming, String>) -> Result<(), Over> {
+        let Some((held, _)) = &self.known else { return Err(Over::Close(Close::Unauthorized)) };
+        if self.operations.contains_key(id) {
+            return Err(Over::Close(Close::DuplicateId));
         }
         if self.operations.len() >= self.server.settings.operations_max {
-            return Err(End::Close(Close::TooMany));
+            return Err(Over::Close(Close::TooMany));
         }
-        let incoming = match incoming {
-            Ok(incoming) => incoming,
-            Err(message) => {
-                let error = crate::graphql::server_error(crate::graphql::Code::BadRequest, message);
-                return self.say(message::error(&id, &[error])).await;
-            }
+        let viewer = held.viewer().clone();
+        let incoming = incoming.map_err(|message| server_error(Code::BadRequest, message));
+        let prepared =
+            incoming.and_then(|incoming| Ok((prepare(&self.server.limits, incoming.clone())?, incoming)));
+        let (prepared, incoming) = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => return self.say(message::error(id, &[error])).await,
         };
         self.runs = self.runs.wrapping_add(1);
-        let operation =
-            operation::run(self.server.clone(), viewer, self.runs, id.clone(), incoming, self.out.clone());
-        let task = self.server.tasks.spawn("operation", operation);
-        self.operations.insert(id, (self.runs, task.abort_handle()));
+        let (run, id): (_, Arc<str>) = (self.runs, id.into());
+        let end = if prepared.kind == Kind::Subscription {
+            let (items, stop) = abortable(self.server.feeds.follow(incoming, viewer, None));
+            let name = id.clone();
+            let items = items.map(Some).chain(stream::iter([None]));
+            self.followed.push(items.map(move |item| (run, name.clone(), item)).boxed());
+            End::Stop(stop)
+        } else {
+            let (server, answer) = (self.server.clone(), self.answer.clone());
+            let operation = operation::run(server, viewer, run, id.to_string(), prepared, answer);
+            drop(self.server.tasks.spawn("operation", operation));
+            End::Forget
+        };
+        self.operations.insert(id, (run, end));
         Ok(())
     }
 
-    /// Writes what an operation sent, unless its client completed it meanwhile.
-    async fn pass(&mut self, sent: Sent) -> Result<(), End> {
+    /// Writes an item, unless its operation was completed meanwhile.
+    async fn tell(&mut self, run: u64, id: &Arc<str>, item: Option<Item>) -> Result<(), Over> {
+        if self.operations.get(id).is_none_or(|(own, _)| *own != run) {
+            return Ok(());
+        }
+        match item {
+            Some(Item::Live) => Ok(()),
+            Some(Item::Next(payload, _)) => self.say(message::spliced("next", id, &payload)).await,
+            Some(Item::Error(payload)) => {
+                self.operations.remove(id);
+                self.say(message::spliced("error", id, &payload)).await
+            }
+            None => {
+                self.operations.remove(id);
+                self.say(message::complete(id)).await
+            }
+        }
+    }
+
+    /// Writes what an operation answered, unless its client completed it meanwhile.
+    async fn pass(&mut self, sent: Sent) -> Result<(), Over> {
         let run = match &sent {
             Sent::Frame(run, ..) | Sent::Over(run, _) => *run,
         };
@@ -202,23 +275,33 @@ impl Session {
         }
     }
 
-    /// Withdrawn access ends the socket.
-    async fn look_again(&mut self) -> Result<(), End> {
-        match self.server.authority.authenticate(self.token.as_deref()).await {
-            Err(crate::authority::Error::Unauthenticated) => Err(End::Close(Close::Forbidden)),
-            // A store that cannot be asked takes nothing away; the next look is soon.
-            Ok(_) | Err(_) => Ok(()),
+    fn count_ping(&mut self) -> Result<(), Over> {
+        let now = Instant::now();
+        if now.duration_since(self.pings.second).as_secs() >= 1 {
+            self.pings = Pings { second: now, count: 0 };
         }
+        self.pings.count = self.pings.count.saturating_add(1);
+        let is_much = self.pings.count > self.server.settings.pings_max;
+        if is_much { Err(Over::Close(Close::TooOften)) } else { Ok(()) }
     }
 
-    async fn say(&mut self, text: String) -> Result<(), End> {
+    async fn say(&mut self, text: String) -> Result<(), Over> {
         self.write(Message::Text(text.into())).await
     }
 
-    async fn write(&mut self, message: Message) -> Result<(), End> {
+    async fn write(&mut self, message: Message) -> Result<(), Over> {
         match tokio::time::timeout(self.server.settings.write, self.socket.send(message)).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) | Err(_) => Err(End::Gone),
+            Ok(Err(_)) => Err(Over::Gone),
+            Err(_elapsed) => Err(Over::Close(Close::TooSlow)),
         }
+    }
+}
+
+/// Resolves when access was taken back; never for who has none yet.
+async fn withdrawn(held: Option<&Held>) {
+    match held {
+        Some(held) => held.withdrawn().await,
+        None => std::future::pending().await,
     }
 }

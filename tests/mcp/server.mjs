@@ -1,67 +1,20 @@
 // Starts the server under test and prepares sessions in it. Tokens of agents, one per session, and one of a person.
-import { spawn } from 'node:child_process';
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-
+import { Process } from '../process.mjs';
 import { Client, StreamableHTTPClientTransport } from './peers/node_modules/@modelcontextprotocol/client/dist/index.mjs';
 
-export const BINARY = process.env.ANSWERABLE_BIN ?? 'target/debug/answerable';
+export { BINARY } from '../process.mjs';
 
-export class Server {
-  #child;
-  #env;
-  #database = join(mkdtempSync(join(tmpdir(), 'answerable-mcp-')), 'answerable.db');
-  #address = '127.0.0.1:0';
-
+export class Server extends Process {
   get url() {
-    return `http://${this.#address}/mcp`;
-  }
-
-  /** `env`: settings that differ from the usual ones. */
-  constructor(env = {}) {
-    this.#env = { ...process.env, ...env };
-    process.once('exit', () => this.#child?.kill('SIGKILL')); // a failed test leaves no server behind
-  }
-
-  /** Resolves when the port is open. A second start uses the same address and database. */
-  async start() {
-    const args = ['serve', '--listen', this.#address, '--database', `sqlite:${this.#database}`];
-    this.#child = spawn(BINARY, args, { env: this.#env, stdio: ['ignore', 'pipe', 'inherit'] });
-    for await (const line of createInterface({ input: this.#child.stdout })) {
-      const address = /http:\/\/([\d.]+:\d+)/.exec(line)?.[1];
-      if (address) {
-        this.#address = address;
-        this.#child.stdout.resume();
-        return this;
-      }
-    }
-    throw new Error('the server ended before it listened');
-  }
-
-  /** Ends the process and waits for its end. */
-  async stop(signal) {
-    const ended = new Promise((resolve) => this.#child.once('exit', (code) => resolve(code)));
-    this.#child.kill(signal);
-    return ended;
-  }
-
-  async #graphql(query, variables) {
-    const headers = { 'content-type': 'application/json' };
-    const body = JSON.stringify({ query, variables });
-    const response = await fetch(`http://${this.#address}/graphql`, { method: 'POST', headers, body });
-    const { data, errors } = await response.json();
-    if (errors) throw new Error(JSON.stringify(errors));
-    return data;
+    return `http://${this.address}/mcp`;
   }
 
   /** One task with that many sessions, their agents' tokens and a person's. */
   async seed(count) {
-    const { createTask } = await this.#graphql(CREATE_TASK, {});
+    const { createTask } = await this.graphql(CREATE_TASK, {});
     const agents = [];
     for (let n = 0; n < count; n += 1) {
-      const { createSession } = await this.#graphql(CREATE_SESSION, { taskId: createTask.taskId });
+      const { createSession } = await this.graphql(CREATE_SESSION, { taskId: createTask.taskId });
       agents.push(await this.#token('AGENT', createSession.sessionId));
     }
     // The last one: once somebody other than an agent has a token, nobody is let in without one.
@@ -69,7 +22,7 @@ export class Server {
   }
 
   async #token(role, sessionId) {
-    return (await this.#graphql(CREATE_TOKEN, { role, sessionId })).createToken.token;
+    return (await this.graphql(CREATE_TOKEN, { role, sessionId })).createToken.token;
   }
 }
 

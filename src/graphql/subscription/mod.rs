@@ -14,6 +14,7 @@ use crate::ids::{SessionId, WorkspaceId};
 use super::context::{authority, viewer};
 use super::cursor::Cursor;
 use super::fault::fault;
+use super::follow::Follow;
 use super::query::TaskFilter;
 use offer::DispatchOffer;
 use session_change::{SessionChange, SessionFeed};
@@ -33,6 +34,8 @@ pub enum GapReason {
     OtherStore,
     /// It lies ahead of everything that happened.
     Ahead,
+    /// What came after it is not kept any more.
+    Expired,
 }
 
 /// What happened after the given cursor is not known. A snapshot follows.
@@ -94,10 +97,22 @@ impl Subscription {
     }
 }
 
+/// The changes as the transport wants them followed; it hears the place of each item before the item.
 async fn changes(
     ctx: &Context<'_>,
     scope: ChangesScope,
     after: Option<&Cursor>,
 ) -> Result<impl Stream<Item = std::result::Result<ChangeItem, authority::Error>> + use<>> {
-    authority(ctx)?.changes(viewer(ctx)?, scope, Cursor::since(after)).await.map_err(fault)
+    let follow = ctx.data_opt::<Follow>().cloned();
+    let since = follow.as_ref().and_then(Follow::since).unwrap_or_else(|| Cursor::since(after));
+    let until = follow.as_ref().and_then(Follow::end);
+    if let Some(follow) = &follow {
+        follow.begins(&since);
+    }
+    let changes = authority(ctx)?.changes(viewer(ctx)?, scope, since, until).await.map_err(fault)?;
+    Ok(changes.inspect(move |item| {
+        if let (Some(follow), Ok(item)) = (&follow, item) {
+            follow.came_to(item);
+        }
+    }))
 }

@@ -11,6 +11,7 @@ use crate::ids::{Micros, Position, SessionId, TaskId, WorkspaceId};
 use crate::lifecycle::{Event, OutboxRow};
 use crate::store::error::Error;
 use crate::store::records::OutboxRecord;
+use crate::store::rows::OutboxSpan;
 use crate::store::schema::outbox_events;
 
 use super::{CHUNK, Conn};
@@ -125,6 +126,30 @@ pub(in crate::store) async fn after(
 pub(in crate::store) async fn tip(conn: &mut Conn) -> Result<Position, Error> {
     let newest = outbox_events::table.order(outbox_events::position.desc()).select(outbox_events::position);
     Ok(Position(newest.first(conn).await.optional()?.unwrap_or(0)))
+}
+
+/// What the log holds: everything behind `floor`, up to `tip`; both 0 where nothing ever happened.
+pub(in crate::store) async fn span(conn: &mut Conn) -> Result<OutboxSpan, Error> {
+    let oldest = outbox_events::table.order(outbox_events::position).select(outbox_events::position);
+    let oldest: Option<i64> = oldest.first(conn).await.optional()?;
+    let floor = Position(oldest.map_or(0, |oldest| oldest.saturating_sub(1)));
+    Ok(OutboxSpan { floor, tip: tip(conn).await? })
+}
+
+/// Forgets the oldest events, at most `limit`, that the bus took and that are older than `before`. What is behind
+/// the first that stays, stays; so does the newest, by which the log knows how far it came. How many went.
+pub(in crate::store) async fn forget(conn: &mut Conn, before: Micros, limit: i64) -> Result<usize, Error> {
+    let newest = tip(conn).await?;
+    let oldest: Vec<(i64, i64, bool)> = outbox_events::table
+        .filter(outbox_events::position.lt(newest.0))
+        .order(outbox_events::position)
+        .limit(limit)
+        .select((outbox_events::position, outbox_events::created_us, outbox_events::is_accepted))
+        .load(conn)
+        .await?;
+    let is_over = |(_, created_us, is_accepted): &(i64, i64, bool)| *is_accepted && *created_us < before.0;
+    let Some((last, ..)) = oldest.into_iter().take_while(is_over).last() else { return Ok(0) };
+    Ok(diesel::delete(outbox_events::table.filter(outbox_events::position.le(last))).execute(conn).await?)
 }
 
 /// Marks events as taken by the bus; those that are marked already stay as they are.

@@ -3,7 +3,7 @@
 use crate::ids::{Micros, Position, SessionId, TokenId, WaiterId, WorkspaceId};
 use crate::lifecycle::{Admission, ClaimFate, Command, Effect, EventKind, PendingAction, SessionState};
 use crate::scope::Scope;
-use crate::store::{MessageKey, Page, PendingFilter, TaskFilter, TokenRow};
+use crate::store::{MessageKey, OutboxSpan, Page, PendingFilter, TaskFilter, TokenRow};
 
 use super::support::{Home, accept, respond};
 
@@ -47,6 +47,26 @@ async fn events_stand_in_commit_order_and_are_accepted_once() {
     home.store.outbox_accept(positions, Micros(9)).await.unwrap();
     let left = home.store.outbox_unaccepted(Position(0), 100).await.unwrap();
     assert_eq!(left.len(), all.len() - 2);
+}
+
+#[tokio::test]
+async fn only_old_events_that_the_bus_took_are_forgotten_and_the_newest_never() {
+    let home = Home::new().await;
+    let session = home.session().await;
+    home.turn(&session).await;
+    home.ask(&session, "a", 1, None).await;
+    let store = &home.store;
+    let all = store.outbox_after(Position(0), 100).await.unwrap();
+    let (late, tip) = (Micros(i64::MAX), all.last().unwrap().position);
+    let span = async || store.outbox_span().await.unwrap();
+    assert_eq!(store.outbox_forget(late, 100).await.unwrap(), 0, "what the bus has not taken is kept");
+    store.outbox_accept(all.iter().map(|row| row.position).collect(), Micros(9)).await.unwrap();
+    assert_eq!(store.outbox_forget(Micros(0), 100).await.unwrap(), 0, "what is young is kept");
+    assert_eq!(span().await, OutboxSpan { floor: Position(0), tip });
+    assert_eq!(store.outbox_forget(late, 2).await.unwrap(), 2, "one write forgets no more than it may");
+    assert_eq!(span().await, OutboxSpan { floor: all[1].position, tip });
+    while store.outbox_forget(late, 2).await.unwrap() > 0 {}
+    assert_eq!(span().await, OutboxSpan { floor: all[all.len() - 2].position, tip }, "the newest is kept");
 }
 
 #[tokio::test]

@@ -1,0 +1,62 @@
+// The server under test as a process of its own, for every suite that is written in JavaScript.
+import { spawn } from 'node:child_process';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+export const BINARY = process.env.ANSWERABLE_BIN ?? 'target/debug/answerable';
+
+export class Process {
+  #child;
+  #env;
+  #address = '127.0.0.1:0';
+  database = join(mkdtempSync(join(tmpdir(), 'answerable-')), 'answerable.db');
+
+  /** `env`: settings that differ from the usual ones. */
+  constructor(env = {}) {
+    this.#env = { ...process.env, ...env };
+    process.once('exit', () => this.#child?.kill('SIGKILL')); // a failed test leaves no server behind
+  }
+
+  /** Host and port, the same after a restart. */
+  get address() {
+    return this.#address;
+  }
+
+  get pid() {
+    return this.#child.pid;
+  }
+
+  /** Resolves when the port is open. A second start uses the same address and database. */
+  async start(...flags) {
+    const args = ['serve', '--listen', this.#address, '--database', `sqlite:${this.database}`, ...flags];
+    this.#child = spawn(BINARY, args, { env: this.#env, stdio: ['ignore', 'pipe', 'inherit'] });
+    for await (const line of createInterface({ input: this.#child.stdout })) {
+      const address = /http:\/\/([\d.]+:\d+)/.exec(line)?.[1];
+      if (address) {
+        this.#address = address;
+        this.#child.stdout.resume();
+        return this;
+      }
+    }
+    throw new Error('the server ended before it listened');
+  }
+
+  /** Ends the process and waits for its end. */
+  async stop(signal) {
+    const ended = new Promise((resolve) => this.#child.once('exit', (code) => resolve(code)));
+    this.#child.kill(signal);
+    return ended;
+  }
+
+  /** The data of an operation; errors are thrown. */
+  async graphql(query, variables, token) {
+    const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) };
+    const body = JSON.stringify({ query, variables });
+    const response = await fetch(`http://${this.#address}/graphql`, { method: 'POST', headers, body });
+    const { data, errors } = await response.json();
+    if (errors) throw new Error(JSON.stringify(errors));
+    return data;
+  }
+}
