@@ -84,14 +84,14 @@ async fn a_session_is_followed_from_a_snapshot_on_and_again_from_any_cursor() {
         rest.map(|item| item["cursor"].clone()).collect()
     };
     let mut from = snapshot["cursor"].clone();
-    for n in 0..all.len() {
+    for (n, next) in all.iter().enumerate() {
         let name = format!("again{n}");
         socket.say(json!({ "type": "complete", "id": if n == 0 { "live".into() } else { format!("again{}", n - 1) } })).await;
         socket.subscribe(&name, SESSION, json!({ "id": scene.session, "after": from })).await;
         let again = up_to(&mut socket, &name, "TurnStarted").await;
         let again = cursors(&again);
         assert_eq!(again, told(n, &again));
-        from = all[n].clone();
+        from = next.clone();
     }
     app.finish().await;
 }
