@@ -57,7 +57,7 @@ pub fn run() -> Found {
             if ["answer", "prompt"].contains(path) {
                 walk.agents().await;
             }
-            walk.after_restart().await;
+            Box::pin(walk.after_restart()).await;
         }
         scenario.teardown();
     });
