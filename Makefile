@@ -34,12 +34,17 @@ test: tools lint deny web unit it mcp live browser crash
 unit: tests/acp/peer/node_modules/.package-lock.json
 	cargo test --locked --lib --bins --test tidy
 
-it:
+it: tests/acp/peer/node_modules/.package-lock.json examples/webhook-receiver/node_modules/.package-lock.json
 	cargo test --locked --test it -- --nocapture
 
 # The real ACP agent that the tests run.
 tests/acp/peer/node_modules/.package-lock.json: tests/acp/peer/package-lock.json
 	npm ci --prefix tests/acp/peer --no-audit --no-fund --ignore-scripts
+	touch $@
+
+# The webhook receiver that the tests run.
+examples/webhook-receiver/node_modules/.package-lock.json: examples/webhook-receiver/package-lock.json
+	npm ci --prefix examples/webhook-receiver --no-audit --no-fund --ignore-scripts
 	touch $@
 
 # Real MCP clients of both protocol eras against the real binary.

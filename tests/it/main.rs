@@ -9,6 +9,7 @@ mod api;
 mod app;
 mod kill;
 mod pull;
+mod receiver;
 mod scenarios;
 mod settings;
 mod webhook;
