@@ -66,15 +66,22 @@ fn named_turn(d: &Draft, id: &MessageId) -> Result<crate::ids::TurnId, Refusal> 
     permission.or(message).ok_or(Refusal::NotFound)
 }
 
-/// A bundle without undecided rows has nobody left to wait for it.
+/// A bundle without undecided rows has nobody left to wait for it; one that only the row kept from its turn can be
+/// answered now.
 fn leave_bundle(d: &mut Draft, question: &Question) {
-    let is_decided = d.view.bundle(&question.pending_id).is_none_or(|bundle| bundle.pending().next().is_none());
-    let is_claimed = d.view.bundle(&question.pending_id).is_some_and(|bundle| bundle.open_claim().is_some());
-    if d.view.bundle(&question.pending_id).is_none() {
+    let bundle = d.view.bundle(&question.pending_id);
+    let is_gone = bundle.is_none();
+    let is_decided = bundle.is_none_or(|bundle| bundle.pending().next().is_none());
+    let is_claimed = bundle.is_some_and(|bundle| bundle.open_claim().is_some());
+    let is_active = bundle.is_some_and(|bundle| d.view.is_active(bundle));
+    let is_over = is_decided && !is_claimed;
+    if is_gone {
         watchdog::disarm_of(d, question);
     }
-    if is_decided && !is_claimed {
+    if is_over {
         d.delete_waiters(&question.pending_id);
+    }
+    if is_over || is_active {
         turn::settle_state(d);
     }
 }

@@ -9,7 +9,7 @@ use crate::lifecycle::decide;
 
 use super::drive::perform;
 use super::exhaustive::BOUNDS;
-use super::step::{Step, steps};
+use super::step::{B, Step, T, steps};
 use super::walk::tell;
 use super::world::{Bounds, Decide, World};
 use super::{legacy, probes, rules};
@@ -64,4 +64,16 @@ proptest! {
         let start = if is_imported { legacy::world(&bounds) } else { World::new(&bounds) };
         run(&start, &bounds, &numbers, decide).map_err(TestCaseError::fail)?;
     }
+}
+
+/// Found by a random trace: of an imported bundle of two turns, the row of the other turn is deleted while the session
+/// is idle over a claim of another bundle.
+#[test]
+fn a_bundle_that_a_deletion_makes_answerable_is_waited_for() {
+    let mut world = legacy::world(&LARGE);
+    for step in [Step::Respond(B(0)), Step::Complete(T(0)), Step::Delete(B(1), 1)] {
+        world = perform(&world, step, &LARGE, decide).unwrap();
+        rules::check(&world).unwrap();
+    }
+    assert!(world.view.is_active(&world.view.bundles[1]));
 }
