@@ -9,8 +9,9 @@ use crate::ids::Position;
 
 use super::cursor::Cursor;
 
-/// Where a subscription goes on, where it ends, and how far it came. Clones share how far it came.
-#[derive(Clone, Debug)]
+/// Where a subscription goes on, where it ends, and how far it came; by default where its document's own `after`
+/// says, and without an end. Clones share how far it came.
+#[derive(Clone, Debug, Default)]
 pub struct Follow {
     since: Option<Since>,
     until: Option<Position>,
@@ -27,20 +28,14 @@ pub fn follows_the_log(query: &str) -> bool {
 }
 
 impl Follow {
-    /// Goes on where the document's own `after` says, without an end.
-    pub fn alone() -> Self {
-        Self { since: None, until: None, last: Arc::default() }
-    }
-
     /// Goes on where the document's own `after` says, through what the log has up to `until`, and ends there.
     pub fn until(until: Position) -> Self {
-        Self { since: None, until: Some(until), last: Arc::default() }
+        Self { until: Some(until), ..Self::default() }
     }
 
     /// Goes on right behind a place, whatever the document says, without an end.
     pub fn live(place: Place) -> Self {
-        let last = Arc::new(AtomicI64::new(place.position.0));
-        Self { since: Some(Since::After(place)), until: None, last }
+        Self { since: Some(Since::After(place)), ..Self::default() }
     }
 
     /// The same, but right behind this cursor, whatever the document says.

@@ -40,6 +40,15 @@ pub struct Prepared {
     pub kind: Kind,
 }
 
+/// What was prepared, as it came: a subscription is prepared again whenever it begins again.
+impl From<Prepared> for Incoming {
+    fn from(prepared: Prepared) -> Self {
+        let Request { query, operation_name, variables, .. } = prepared.request;
+        let Ok(Value::Object(variables)) = serde_json::to_value(variables) else { return Self::default() };
+        Self { query, operation_name, variables }
+    }
+}
+
 impl Incoming {
     /// Reads the members of a request: `query` text, `operationName` text or null, `variables` and `extensions`
     /// objects or null. Others are ignored.

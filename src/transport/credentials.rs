@@ -50,16 +50,12 @@ impl Credentials {
         Self(Arc::new(Inner { authority, tasks, period, held: Mutex::default() }))
     }
 
-    /// Holds a token, and looks at it now.
-    ///
-    /// # Errors
-    /// It opens nothing; a fault of the store.
-    pub(super) async fn hold(&self, token: Token) -> Result<Arc<Held>, Error> {
-        let viewer = self.0.authority.authenticate(token.as_deref()).await?;
+    /// Holds a token that was just looked at, and opened the way to that viewer.
+    pub(super) fn hold(&self, token: Token, viewer: Viewer) -> Arc<Held> {
         let mut held = self.0.held.lock().unwrap_or_else(PoisonError::into_inner);
         let known = held.get(&token).and_then(Weak::upgrade);
         if let Some(known) = known.filter(|known| known.viewer == viewer && !known.withdrawn.is_cancelled()) {
-            return Ok(known);
+            return known;
         }
         let (withdrawn, dropped) = (CancellationToken::new(), CancellationToken::new());
         let watch = self.clone().watch(token.clone(), viewer.clone(), withdrawn.clone(), dropped.clone());
@@ -67,7 +63,7 @@ impl Credentials {
         held.insert(token, Arc::downgrade(&fresh));
         drop(held);
         self.0.tasks.spawn("credentials", watch);
-        Ok(fresh)
+        fresh
     }
 
     async fn watch(self, token: Token, viewer: Viewer, withdrawn: CancellationToken, dropped: CancellationToken) {

@@ -184,7 +184,7 @@ impl Feeds {
     }
 
     fn alone(&self, subject: &Subject, incoming: &Incoming, behind: Option<&str>) -> Stage {
-        let follow = behind.map_or_else(Follow::alone, |cursor| Follow::alone().behind(cursor));
+        let follow = behind.map_or_else(Follow::default, |cursor| Follow::default().behind(cursor));
         let own = self.run(subject, incoming, &follow, None);
         Stage::Alone(Box::pin(stream::iter([Item::Live]).chain(own)))
     }
@@ -219,7 +219,14 @@ impl Feeds {
     async fn join(&self, subject: &Subject, incoming: &Incoming) -> Result<Joined, authority::Error> {
         loop {
             let cell = self.cell(subject);
-            let feed = cell.get_or_try_init(|| self.begin(subject, incoming)).await?;
+            let feed = match cell.get_or_try_init(|| self.begin(subject, incoming)).await {
+                Ok(feed) => feed,
+                Err(error) => {
+                    drop(cell);
+                    self.forget(subject);
+                    return Err(error);
+                }
+            };
             let said = lock(&feed.line.said);
             if let Some(sender) = &said.sender {
                 let (from, items) = (said.last, sender.subscribe());
@@ -277,9 +284,14 @@ impl Feeds {
             }
         }
         lock(&line.said).sender = None;
+        self.forget(&subject);
+    }
+
+    /// Keeps nothing of a feed that nobody follows.
+    fn forget(&self, subject: &Subject) {
         let mut feeds = lock(&self.0.feeds);
-        if feeds.get(&subject).is_some_and(|feed| feed.strong_count() == 0) {
-            feeds.remove(&subject);
+        if feeds.get(subject).is_some_and(|feed| feed.strong_count() == 0) {
+            feeds.remove(subject);
         }
     }
 }

@@ -18,7 +18,6 @@ use crate::graphql::{
 };
 
 use super::State as Server;
-use super::credentials::Held;
 use super::events::{self, Kept};
 use super::feed::Item;
 use super::media::Media;
@@ -45,7 +44,8 @@ pub(super) async fn graphql(State(server): State<Arc<Server>>, request: Request)
 }
 
 async fn answer(server: &Arc<Server>, media: Media, request: Request) -> Result<Response, Rejected> {
-    let held = identify(server, request.headers()).await?;
+    let viewer = identify(server, request.headers()).await?;
+    let token = bearer(request.headers()).map(str::to_owned);
     let method = request.method().clone();
     let behind = events::last_event_id(request.headers()).map(str::to_owned);
     let incoming = match method {
@@ -59,12 +59,14 @@ async fn answer(server: &Arc<Server>, media: Media, request: Request) -> Result<
         (Kind::Mutation, Method::GET, _) => {
             rejected(StatusCode::METHOD_NOT_ALLOWED, Code::BadRequest, "a mutation is sent by POST")
         }
-        (Kind::Subscription, _, Media::EventStream) => follow(server, incoming, held, behind.as_deref()).await,
+        (Kind::Subscription, _, Media::EventStream) => {
+            follow(server, prepared.into(), token, viewer, behind.as_deref()).await
+        }
         (Kind::Subscription, ..) => {
             let message = "a subscription asks for text/event-stream, or goes to /graphql/ws";
             rejected(StatusCode::BAD_REQUEST, Code::BadRequest, message)
         }
-        _ => Ok(execute(server, media, prepared, held.viewer().clone()).await),
+        _ => Ok(execute(server, media, prepared, viewer).await),
     }
 }
 
@@ -87,16 +89,17 @@ pub(super) fn too_slow() -> Answer {
 async fn follow(
     server: &Arc<Server>,
     incoming: Incoming,
-    held: Arc<Held>,
+    token: Option<String>,
+    viewer: Viewer,
     behind: Option<&str>,
 ) -> Result<Response, Rejected> {
     let crowded = || {
         let error = server_error(Code::Busy, "too many connections are open; try again later");
         Rejected(StatusCode::SERVICE_UNAVAILABLE, error)
     };
-    let viewer = held.viewer().clone();
     let slot = server.slots.take().ok_or_else(crowded)?;
     let own = server.slots.own(&viewer.principal).ok_or_else(crowded)?;
+    let held = server.credentials.hold(token, viewer.clone());
     let mut items = server.feeds.follow(incoming, viewer, behind);
     match items.next().await {
         Some(Item::Error(errors)) => {
@@ -127,12 +130,12 @@ pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-async fn identify(server: &Server, headers: &HeaderMap) -> Result<Arc<Held>, Rejected> {
-    let held = match (headers.get(header::AUTHORIZATION), bearer(headers)) {
+async fn identify(server: &Server, headers: &HeaderMap) -> Result<Viewer, Rejected> {
+    let viewer = match (headers.get(header::AUTHORIZATION), bearer(headers)) {
         (Some(_), None) => Err(crate::authority::Error::Unauthenticated),
-        (_, token) => server.credentials.hold(token.map(str::to_owned)).await,
+        (_, token) => server.authority.authenticate(token).await,
     };
-    held.map_err(|error| {
+    viewer.map_err(|error| {
         let (code, error) = failure(&error);
         let is_unknown = code == Code::Unauthenticated;
         Rejected(if is_unknown { StatusCode::UNAUTHORIZED } else { StatusCode::SERVICE_UNAVAILABLE }, error)

@@ -192,9 +192,11 @@ impl Session {
         if let Some(text) = named.and_then(Value::as_str) {
             self.token = Some(text.strip_prefix("Bearer ").unwrap_or(text).trim().to_owned());
         }
-        let held = self.server.credentials.hold(self.token.take()).await;
-        let held = held.map_err(|_refused| Over::Close(Close::Forbidden))?;
-        let own = self.server.slots.own(&held.viewer().principal).ok_or(Over::Close(Close::Crowded))?;
+        let token = self.token.take();
+        let viewer = self.server.authority.authenticate(token.as_deref()).await;
+        let viewer = viewer.map_err(|_refused| Over::Close(Close::Forbidden))?;
+        let own = self.server.slots.own(&viewer.principal).ok_or(Over::Close(Close::Crowded))?;
+        let held = self.server.credentials.hold(token, viewer);
         self.known = Some((held, own));
         self.say(message::ack()).await
     }
@@ -209,16 +211,14 @@ impl Session {
         }
         let viewer = held.viewer().clone();
         let incoming = incoming.map_err(|message| server_error(Code::BadRequest, message));
-        let prepared =
-            incoming.and_then(|incoming| Ok((prepare(&self.server.limits, incoming.clone())?, incoming)));
-        let (prepared, incoming) = match prepared {
+        let prepared = match incoming.and_then(|incoming| prepare(&self.server.limits, incoming)) {
             Ok(prepared) => prepared,
             Err(error) => return self.say(message::error(id, &[error])).await,
         };
         self.runs = self.runs.wrapping_add(1);
         let (run, id): (_, Arc<str>) = (self.runs, id.into());
         let end = if prepared.kind == Kind::Subscription {
-            let (items, stop) = abortable(self.server.feeds.follow(incoming, viewer, None));
+            let (items, stop) = abortable(self.server.feeds.follow(prepared.into(), viewer, None));
             let name = id.clone();
             let items = items.map(Some).chain(stream::iter([None]));
             self.followed.push(items.map(move |item| (run, name.clone(), item)).boxed());

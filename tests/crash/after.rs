@@ -137,9 +137,13 @@ pub async fn is_kept(scene: &Scene, server: Server, outcome: DispatchOutcome, di
     assert_eq!(scene.dispatches(), dispatches, "{:?}", scene.agent_lines());
     assert_eq!(events(scene, "TURN_STARTED", turn.as_str()), 1);
     assert_eq!(sibling(scene).len(), usize::from(scene.names.size > 1), "the sibling changed");
+    stays(scene, server, dispatches).await;
+}
+
+/// A second start finds nothing more to do, and calls nobody.
+pub async fn stays(scene: &Scene, server: Server, dispatches: usize) {
     conflicts(scene, &server).await;
     server.kill().await;
-    // A second start finds nothing more to do, and calls nobody.
     let server = scene.restart().await;
     conflicts(scene, &server).await;
     assert_eq!(scene.dispatches(), dispatches);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use answerable::lifecycle::{BundleState, DispatchOutcome, Status};
 
-use super::after::{Facts, conflicts, events, facts};
+use super::after::{Facts, events, facts, stays};
 use super::answers::{answer_live, die};
 use super::scene::Scene;
 use super::server::Server;
@@ -45,12 +45,7 @@ async fn is_over(scene: &Scene, server: Server, dispatches: usize) -> Facts {
     }
     assert_eq!(armed(scene), Vec::<String>::new());
     assert_eq!(scene.dispatches(), dispatches, "{:?}", scene.agent_lines());
-    conflicts(scene, &server).await;
-    server.kill().await;
-    let server = scene.restart().await;
-    conflicts(scene, &server).await;
-    assert_eq!(scene.dispatches(), dispatches);
-    server.kill().await;
+    stays(scene, server, dispatches).await;
     seen
 }
 

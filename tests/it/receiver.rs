@@ -13,9 +13,8 @@ use tokio::process::{Child, Command};
 
 use crate::api::scene::{answers, ask, clarification, questions, respond, scene};
 use crate::app::{App, Caller};
+use crate::webhook::{KEY, NAME, endpoint};
 
-const NAME: &str = "platform";
-const KEY: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const HOME: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/webhook-receiver");
 
 struct Stage {
@@ -45,13 +44,7 @@ async fn stage(script: &str, deadline: Duration, change: impl FnOnce(&mut Webhoo
     let told = lines.next_line().await.unwrap().expect("the receiver ended");
     // What it says later is read and dropped, so that it never waits to say it.
     tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-    let mut webhook = Webhook {
-        url: told.strip_prefix("listening on ").unwrap().parse().unwrap(),
-        secrets: vec![KEY.into()],
-        can_revoke: false,
-        redelivery: Redelivery::Never,
-        allow_private: true,
-    };
+    let mut webhook = endpoint(told.strip_prefix("listening on ").unwrap());
     change(&mut webhook);
     let app = App::start_with(|options| {
         options.endpoints.insert(NAME.into(), Executor::Webhook(webhook));

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use crate::api::scene::{answers, ask, clarification, questions, respond, scene};
 use crate::app::{App, Caller};
 
-const NAME: &str = "platform";
-const KEY: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+pub const NAME: &str = "platform";
+pub const KEY: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 #[derive(Clone, Copy)]
 enum Do {
@@ -72,17 +72,22 @@ struct Stage {
     pending: String,
 }
 
-/// A detached bundle whose answer is posted to a receiver that follows the script.
-async fn stage(script: &[Do], change: impl FnOnce(&mut Webhook)) -> Stage {
-    let receiver = Receiver::default();
-    receiver.script.lock().unwrap().extend(script);
-    let mut webhook = Webhook {
-        url: receiver.listen().await.parse().unwrap(),
+/// A receiver of this machine that takes each dispatch once and nothing back.
+pub fn endpoint(url: &str) -> Webhook {
+    Webhook {
+        url: url.parse().unwrap(),
         secrets: vec![KEY.into()],
         can_revoke: false,
         redelivery: Redelivery::Never,
         allow_private: true,
-    };
+    }
+}
+
+/// A detached bundle whose answer is posted to a receiver that follows the script.
+async fn stage(script: &[Do], change: impl FnOnce(&mut Webhook)) -> Stage {
+    let receiver = Receiver::default();
+    receiver.script.lock().unwrap().extend(script);
+    let mut webhook = endpoint(&receiver.listen().await);
     change(&mut webhook);
     let app = App::start_with(|options| {
         options.endpoints.insert(NAME.into(), Executor::Webhook(webhook));

@@ -4,9 +4,8 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
 
-import WebSocket from 'ws';
-
 import { Process } from '../process.mjs';
+import { follow } from './follow.mjs';
 
 const KILLS = Number(process.env.KILLS ?? 20);
 const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
@@ -48,20 +47,13 @@ class Follower {
   }
 
   #follow() {
-    const socket = new WebSocket(`ws://${this.server.address}/graphql/ws`, 'graphql-transport-ws');
+    const variables = { ...this.variables, after: this.items.at(-1)?.cursor ?? null };
+    const { socket, closed } = follow(this.server.address, this.query, {
+      variables,
+      hear: ({ data, errors }) => (errors ? socket.terminate() : this.items.push(data[this.field])),
+    });
     this.#socket = socket;
-    socket.once('open', () => {
-      const payload = { query: this.query, variables: { ...this.variables, after: this.items.at(-1)?.cursor ?? null } };
-      socket.send(JSON.stringify({ type: 'connection_init' }));
-      socket.send(JSON.stringify({ type: 'subscribe', id: '1', payload }));
-    });
-    socket.on('message', (data) => {
-      const { type, payload } = JSON.parse(data);
-      if (type === 'next' && !payload.errors) this.items.push(payload.data[this.field]);
-      if (type === 'error' || payload?.errors) socket.terminate();
-    });
-    socket.on('error', () => {});
-    socket.once('close', () => !this.#stopped && setTimeout(() => this.#follow(), 20));
+    closed.then(() => !this.#stopped && setTimeout(() => this.#follow(), 20));
   }
 
   kill() {

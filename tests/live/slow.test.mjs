@@ -7,6 +7,7 @@ import { test } from 'node:test';
 import WebSocket from 'ws';
 
 import { Process } from '../process.mjs';
+import { follow } from './follow.mjs';
 
 const STOPPED = 50;
 const HEALTHY = 5;
@@ -18,23 +19,12 @@ const RETRYABLE = [1006, 4499];
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Follows; `heard` is called with each title. Resolves when the snapshot is there. */
-function follow(server, heard) {
-  const socket = new WebSocket(`ws://${server.address}/graphql/ws`, 'graphql-transport-ws');
-  const closed = new Promise((resolve) => socket.once('close', resolve));
-  socket.on('error', () => {});
-  return new Promise((resolve) => {
-    socket.once('open', () => {
-      socket.send(JSON.stringify({ type: 'connection_init' }));
-      socket.send(JSON.stringify({ type: 'subscribe', id: '1', payload: { query: FOLLOW } }));
-    });
-    socket.on('message', (data) => {
-      const { type, payload } = JSON.parse(data);
-      if (type !== 'next') return;
-      const { task } = payload.data.taskChanges;
-      if (task) heard(task.title);
-      else resolve({ socket, closed });
-    });
+async function followed(server, heard) {
+  const { socket, started, closed } = follow(server.address, FOLLOW, {
+    hear: ({ data }) => data.taskChanges.task && heard(data.taskChanges.task.title),
   });
+  await started;
+  return { socket, closed };
 }
 
 test(`${STOPPED} stopped readers`, { timeout: 120_000 }, async () => {
@@ -44,7 +34,7 @@ test(`${STOPPED} stopped readers`, { timeout: 120_000 }, async () => {
   const sentAt = new Map();
   const waits = [];
   const heard = (title) => sentAt.has(title) && waits.push(Date.now() - sentAt.get(title));
-  const healthy = await Promise.all(Array.from({ length: HEALTHY }, () => follow(server, heard)));
+  const healthy = await Promise.all(Array.from({ length: HEALTHY }, () => followed(server, heard)));
   const description = 'x'.repeat(8_000);
   let count = 0;
   const change = () => {
@@ -67,7 +57,7 @@ test(`${STOPPED} stopped readers`, { timeout: 120_000 }, async () => {
 
   const before = await changesFor(5);
   const base = resident();
-  const stopped = await Promise.all(Array.from({ length: STOPPED }, () => follow(server, () => {})));
+  const stopped = await Promise.all(Array.from({ length: STOPPED }, () => followed(server, () => {})));
   stopped.forEach(({ socket }) => socket._socket.pause());
   const meanwhile = await changesFor(15);
   const growth = resident() - base;

@@ -5,6 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import WebSocket from 'ws';
 
 import { Process } from '../process.mjs';
+import { follow } from './follow.mjs';
 
 const PROTOCOL = 'graphql-transport-ws';
 const TASKS = 'subscription { taskChanges { __typename cursor } }';
@@ -368,48 +369,28 @@ test('behind a cursor whose events are not kept any more comes a gap and a snaps
 
 /** The first thing that is told behind a cursor. */
 async function firstChange(process, after) {
-  const socket = new WebSocket(`ws://${process.address}/graphql/ws`, PROTOCOL);
   const query = 'subscription ($after: Cursor) { taskChanges(after: $after) { __typename cursor ... on Gap { reason } } }';
-  const first = await new Promise((resolve) => {
-    socket.once('open', () => {
-      socket.send(JSON.stringify({ type: 'connection_init' }));
-      socket.send(JSON.stringify({ type: 'subscribe', id: '1', payload: { query, variables: { after } } }));
-    });
-    socket.on('message', (data) => JSON.parse(data).type === 'next' && resolve(JSON.parse(data)));
-  });
+  const { socket, started } = follow(process.address, query, { variables: { after } });
+  const { data } = await started;
   socket.terminate();
-  return first.payload.data.taskChanges;
+  return data.taskChanges;
 }
 
 describe('ends', () => {
   test('a shutdown closes every socket with 1001, those that follow something too', async () => {
     const own = await new Process().start();
-    const codes = [];
-    for (let n = 0; n < 20; n += 1) {
-      const socket = new WebSocket(`ws://${own.address}/graphql/ws`, PROTOCOL);
-      codes.push(new Promise((resolve) => socket.once('close', resolve)));
-      await new Promise((resolve) => {
-        socket.once('open', () => {
-          socket.send(JSON.stringify({ type: 'connection_init' }));
-          socket.send(JSON.stringify({ type: 'subscribe', id: '1', payload: { query: TASKS } }));
-        });
-        socket.on('message', (data) => JSON.parse(data).type === 'next' && resolve());
-      });
-    }
+    const followers = Array.from({ length: 20 }, () => follow(own.address, TASKS));
+    await Promise.all(followers.map(({ started }) => started));
     assert.equal(await own.stop('SIGTERM'), 0);
-    assert.deepEqual(await Promise.all(codes), Array(20).fill(1001));
+    assert.deepEqual(await Promise.all(followers.map(({ closed }) => closed)), Array(20).fill(1001));
   });
 
   test('a token that is taken back ends its socket with 4403', async () => {
     const own = await new Process().start();
     const made = await own.graphql('mutation { a: createToken(input: { role: OPERATOR, name: "a" }) { ... on CreateTokenPayload { tokenId token } } }');
     const { tokenId, token } = made.a;
-    const socket = new WebSocket(`ws://${own.address}/graphql/ws`, PROTOCOL);
-    const closed = new Promise((resolve) => socket.once('close', resolve));
-    await new Promise((resolve) => {
-      socket.once('open', () => socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${token}` } })));
-      socket.once('message', resolve);
-    });
+    const { started, closed } = follow(own.address, TASKS, { token });
+    await started;
     await own.graphql('mutation ($id: ID!) { revokeToken(tokenId: $id) { __typename } }', { id: tokenId }, token);
     assert.equal(await closed, 4403);
     await own.stop('SIGTERM');

@@ -49,16 +49,22 @@ test('script 2: a task opens the session that asks, not the primary one, on desk
   assert.equal(at(phone), href(task, second).slice(1));
 });
 
+/** A page on which a task that asks was chosen, and its load is held; on a phone by the sheet. */
+async function chosenAndHeld(t, server, task, viewport) {
+  const page = await openPage(t, server, viewport ? { viewport } : {});
+  const held = await hold(page, 'TaskSessions');
+  if (viewport) await page.getByRole('button', { name: /Tasks/ }).click();
+  await row(page, task).getByText('Needs your answer').waitFor();
+  await row(page, task).click();
+  await until('the load', () => held[0]);
+  return { page, held };
+}
+
 test('script 9: a pending owner that changes during the load is not opened, on desktop and on a phone', async (t) => {
   const server = await Server.start(t);
   const { task, primary } = await owned(server);
   for (const viewport of [undefined, PHONE]) {
-    const page = await openPage(t, server, viewport ? { viewport } : {});
-    const held = await hold(page, 'TaskSessions');
-    if (viewport) await page.getByRole('button', { name: /Tasks/ }).click();
-    await row(page, task).getByText('Needs your answer').waitFor();
-    await row(page, task).click();
-    await until('the load', () => held[0]);
+    const { page, held } = await chosenAndHeld(t, server, task, viewport);
     assert.equal(await row(page, task).getAttribute('aria-busy'), 'true');
     const before = await page.evaluate(() => performance.now());
     // The same action with a newer revision counts as another one.
@@ -75,12 +81,7 @@ test('script 9: a task that disappears during the load moves nothing, and the sh
   const server = await Server.start(t);
   for (const viewport of [undefined, PHONE]) {
     const { task } = await owned(server);
-    const page = await openPage(t, server, viewport ? { viewport } : {});
-    const held = await hold(page, 'TaskSessions');
-    if (viewport) await page.getByRole('button', { name: /Tasks/ }).click();
-    await row(page, task).getByText('Needs your answer').waitFor();
-    await row(page, task).click();
-    await until('the load', () => held[0]);
+    const { page, held } = await chosenAndHeld(t, server, task, viewport);
     await server.gql('mutation($id: ID!) { deleteTask(taskId: $id) { __typename } }', { id: task });
     await row(page, task).waitFor({ state: 'detached' });
     await held[0].go();
@@ -169,12 +170,7 @@ test('script 9: a list that cannot be projected leads to the task-only route, an
   const server = await Server.start(t);
   const { task } = await owned(server);
   for (const viewport of [undefined, PHONE]) {
-    const page = await openPage(t, server, viewport ? { viewport } : {});
-    const held = await hold(page, 'TaskSessions');
-    if (viewport) await page.getByRole('button', { name: /Tasks/ }).click();
-    await row(page, task).getByText('Needs your answer').waitFor();
-    await row(page, task).click();
-    await until('the load', () => held[0]);
+    const { page, held } = await chosenAndHeld(t, server, task, viewport);
     await held[0].go({ data: null, errors: [{ message: 'the sessions cannot be projected', extensions: { code: 'INTERNAL', retryable: false } }] });
     await until('the task-only route', () => at(page) === href(task).slice(1));
     if (viewport) await page.getByRole('dialog', { name: 'Tasks' }).waitFor({ state: 'hidden' });

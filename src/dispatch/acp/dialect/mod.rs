@@ -128,3 +128,19 @@ fn chosen(request: &Request, verdict: Verdict) -> Option<String> {
         Verdict::Cancelled => None,
     }
 }
+
+/// The header by which an agent that speaks HTTP comes in.
+fn authorization(door: &Door) -> String {
+    format!("Bearer {}", door.pass.token())
+}
+
+/// The variables by which the bridge of any other agent comes in.
+fn environment(door: &Door) -> [(&'static str, String); 2] {
+    [("ANSWERABLE_URL", door.url.clone()), ("ANSWERABLE_TOKEN", door.pass.token().to_owned())]
+}
+
+/// One line of a plan.
+fn plan_line(is_completed: bool, content: &str) -> String {
+    let mark = if is_completed { "x" } else { " " };
+    format!("- [{mark}] {content}\n")
+}

@@ -4,7 +4,7 @@ use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::schema::{
     AGENT_METHOD_NAMES as METHODS, CancelNotification, ContentBlock, EnvVariable, HttpHeader, Implementation,
     InitializeRequest, InitializeResponse, LoadSessionRequest, McpServer, McpServerHttp, McpServerStdio,
-    NewSessionRequest, NewSessionResponse, PermissionOptionKind, PlanEntryStatus, PromptRequest,
+    NewSessionRequest, NewSessionResponse, PermissionOptionKind, PlanEntry, PlanEntryStatus, PromptRequest,
     RequestPermissionOutcome, RequestPermissionRequest, RequestPermissionResponse, ResumeSessionRequest,
     SelectedPermissionOutcome, SessionNotification, SessionUpdate, TextContent,
 };
@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::dispatch::{Door, Verdict};
 use crate::ids::AgentSessionId;
 
-use super::{Dialect, Place, Request, SERVER, Skills, Update, chosen};
+use super::{Dialect, Place, Request, SERVER, Skills, Update, authorization, chosen, environment, plan_line};
 
 /// Stable; its prompt is answered when the work is over.
 #[derive(Debug)]
@@ -117,13 +117,10 @@ impl Dialect for V1 {
 
 fn servers(place: &Place, door: &Door, skills: Skills) -> Vec<McpServer> {
     if skills.has_http {
-        let header = HttpHeader::new("Authorization", format!("Bearer {}", door.pass.token()));
+        let header = HttpHeader::new("Authorization", authorization(door));
         return vec![McpServer::Http(McpServerHttp::new(SERVER, door.url.clone()).headers(vec![header]))];
     }
-    let environment = vec![
-        EnvVariable::new("ANSWERABLE_URL", door.url.clone()),
-        EnvVariable::new("ANSWERABLE_TOKEN", door.pass.token().to_owned()),
-    ];
+    let environment = environment(door).into_iter().map(|(name, value)| EnvVariable::new(name, value)).collect();
     let server = McpServerStdio::new(SERVER, place.bridge.clone()).args(vec!["mcp".to_owned()]).env(environment);
     vec![McpServer::Stdio(server)]
 }
@@ -136,11 +133,8 @@ fn read(update: SessionUpdate) -> Update {
             Update::Whole { kind: "tool_call", id: Some(call.tool_call_id.to_string()), text: call.title }
         }
         SessionUpdate::Plan(plan) => {
-            let line = |entry: agent_client_protocol::v1::schema::PlanEntry| {
-                let mark = if entry.status == PlanEntryStatus::Completed { "x" } else { " " };
-                format!("- [{mark}] {}\n", entry.content)
-            };
-            Update::Whole { kind: "plan", id: None, text: plan.entries.into_iter().map(line).collect() }
+            let line = |entry: &PlanEntry| plan_line(entry.status == PlanEntryStatus::Completed, &entry.content);
+            Update::Whole { kind: "plan", id: None, text: plan.entries.iter().map(line).collect() }
         }
         SessionUpdate::ToolCallUpdate(_) | SessionUpdate::UserMessageChunk(_) => Update::Works,
         _ => Update::Aside,

@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::dispatch::{Door, Verdict};
 use crate::ids::AgentSessionId;
 
-use super::{Dialect, Place, Request, SERVER, Skills, Update, chosen};
+use super::{Dialect, Place, Request, SERVER, Skills, Update, authorization, chosen, environment, plan_line};
 
 /// Its prompt is answered when the agent has taken it; updates say when the work begins and rests.
 #[derive(Debug)]
@@ -111,13 +111,10 @@ impl Dialect for V2 {
 
 fn servers(place: &Place, door: &Door, skills: Skills) -> Vec<McpServer> {
     if skills.has_http {
-        let header = HttpHeader::new("Authorization", format!("Bearer {}", door.pass.token()));
+        let header = HttpHeader::new("Authorization", authorization(door));
         return vec![McpServer::Http(McpServerHttp::new(SERVER, door.url.clone()).headers(vec![header]))];
     }
-    let environment = vec![
-        EnvVariable::new("ANSWERABLE_URL", door.url.clone()),
-        EnvVariable::new("ANSWERABLE_TOKEN", door.pass.token().to_owned()),
-    ];
+    let environment = environment(door).into_iter().map(|(name, value)| EnvVariable::new(name, value)).collect();
     let server = McpServerStdio::new(SERVER, place.bridge.clone()).args(vec!["mcp".to_owned()]).env(environment);
     vec![McpServer::Stdio(server)]
 }
@@ -138,7 +135,7 @@ fn read(update: SessionUpdate) -> Update {
             PlanUpdateContent::Items(items) => Update::Whole {
                 kind: "plan",
                 id: Some(items.plan_id.to_string()),
-                text: items.entries.into_iter().map(plan_line).collect(),
+                text: items.entries.iter().map(line).collect(),
             },
             _ => Update::Works,
         },
@@ -151,9 +148,8 @@ fn read(update: SessionUpdate) -> Update {
     }
 }
 
-fn plan_line(entry: PlanEntry) -> String {
-    let mark = if entry.status == PlanEntryStatus::Completed { "x" } else { " " };
-    format!("- [{mark}] {}\n", entry.content)
+fn line(entry: &PlanEntry) -> String {
+    plan_line(entry.status == PlanEntryStatus::Completed, &entry.content)
 }
 
 fn piece(kind: &'static str, id: &MessageId, content: ContentBlock) -> Update {
