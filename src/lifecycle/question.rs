@@ -179,9 +179,13 @@ impl Bundle {
 
     /// The one turn of its rows: empty ids do not count, two different ones leave none (INV-31).
     pub fn turn_id(&self) -> Option<&TurnId> {
-        let mut ids = self.questions.iter().map(|q| &q.turn_id).filter(|id| !id.as_str().is_empty());
-        let first = ids.next()?;
-        ids.all(|id| id == first).then_some(first)
+        one_turn(self.questions.iter())
+    }
+
+    /// Without that row it is of the same turn still, or nothing is left of it.
+    pub fn keeps_turn_without(&self, id: &MessageId) -> bool {
+        let mut rest = self.questions.iter().filter(|q| &q.id != id).peekable();
+        rest.peek().is_none() || one_turn(rest) == self.turn_id()
     }
 
     /// Rows that are not decided.
@@ -198,4 +202,10 @@ impl Bundle {
     pub fn open_claim(&self) -> Option<&Claim> {
         self.claimed().find_map(|q| q.claim.as_ref())
     }
+}
+
+fn one_turn<'a>(rows: impl Iterator<Item = &'a Question>) -> Option<&'a TurnId> {
+    let mut ids = rows.map(|q| &q.turn_id).filter(|id| !id.as_str().is_empty());
+    let first = ids.next()?;
+    ids.all(|id| id == first).then_some(first)
 }

@@ -49,6 +49,8 @@ pub(super) fn delete(d: &mut Draft, id: &MessageId) -> Result<Effect, Refusal> {
         Some(question) if question.has_intent() => {
             return Err(Refusal::Conflict { reason: ConflictReason::DeliveryClaimed, winner: None });
         }
+        // The rest would be of another turn, and history never comes back (specification, turn ownership).
+        Some(question) if moves_bundle(d, question) => return Err(Refusal::StateNotAllowed),
         Some(question) => question.turn_id.clone(),
         None => named_turn(d, id)?,
     };
@@ -66,22 +68,20 @@ fn named_turn(d: &Draft, id: &MessageId) -> Result<crate::ids::TurnId, Refusal> 
     permission.or(message).ok_or(Refusal::NotFound)
 }
 
-/// A bundle without undecided rows has nobody left to wait for it; one that only the row kept from its turn can be
-/// answered now.
+/// Only rows of imported bundles differ in their turns.
+fn moves_bundle(d: &Draft, question: &Question) -> bool {
+    d.view.bundle(&question.pending_id).is_some_and(|bundle| !bundle.keeps_turn_without(&question.id))
+}
+
+/// A bundle without undecided rows has nobody left to wait for it.
 fn leave_bundle(d: &mut Draft, question: &Question) {
-    let bundle = d.view.bundle(&question.pending_id);
-    let is_gone = bundle.is_none();
-    let is_decided = bundle.is_none_or(|bundle| bundle.pending().next().is_none());
-    let is_claimed = bundle.is_some_and(|bundle| bundle.open_claim().is_some());
-    let is_active = bundle.is_some_and(|bundle| d.view.is_active(bundle));
-    let is_over = is_decided && !is_claimed;
-    if is_gone {
+    let is_decided = d.view.bundle(&question.pending_id).is_none_or(|bundle| bundle.pending().next().is_none());
+    let is_claimed = d.view.bundle(&question.pending_id).is_some_and(|bundle| bundle.open_claim().is_some());
+    if d.view.bundle(&question.pending_id).is_none() {
         watchdog::disarm_of(d, question);
     }
-    if is_over {
+    if is_decided && !is_claimed {
         d.delete_waiters(&question.pending_id);
-    }
-    if is_over || is_active {
         turn::settle_state(d);
     }
 }

@@ -12,6 +12,11 @@ use super::world::{Reply, World};
 /// Checks a step that was taken.
 pub(super) fn check(before: &World, step: Step, decision: &Decision, after: &World) -> Result<(), String> {
     let changed = rows(before, step, after)?;
+    for old in &before.view.bundles {
+        let is_same =
+            after.view.bundle(&old.pending_id).is_none_or(|new| rules::turn_of(new) == rules::turn_of(old));
+        ensure(is_same, "INV-31: a bundle went to another turn")?;
+    }
     announcements(decision, &changed, before, after)?;
     authority(before, step, after)?;
     projection(before, decision, after)?;

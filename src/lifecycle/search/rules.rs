@@ -33,6 +33,13 @@ pub(super) fn turn_of(bundle: &Bundle) -> Option<&str> {
     if let [one] = ids[..] { Some(one) } else { None }
 }
 
+/// A row may go if the rest is of the same turn, or if there is no rest (INV-31).
+pub(super) fn keeps_turn(bundle: &Bundle, row: usize) -> bool {
+    let mut rest = bundle.clone();
+    rest.questions.remove(row);
+    rest.questions.is_empty() || turn_of(&rest) == turn_of(bundle)
+}
+
 pub(super) fn is_current(view: &SessionView, bundle: &Bundle) -> bool {
     current(view).is_some_and(|turn| turn_of(bundle) == Some(turn.id.as_str()))
 }

@@ -162,6 +162,7 @@ fn bundle_steps(world: &World, bounds: &Bounds, b: B, bundle: &Bundle, steps: &m
     }
     if bounds.has_deletes {
         let free = bundle.questions.iter().enumerate().filter(|(_, q)| !q.has_intent());
+        let free = free.filter(|(n, _)| rules::keeps_turn(bundle, *n));
         steps.extend(free.map(|(n, _)| Step::Delete(b, n)));
     }
 }
