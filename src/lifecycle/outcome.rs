@@ -32,9 +32,10 @@ pub fn outcome(bundle: &Bundle, is_current: bool, is_live_session: bool) -> Outc
 fn status(bundle: &Bundle, is_current: bool, is_live_session: bool) -> OutcomeStatus {
     let has = |status: &Status| bundle.questions.iter().any(|q| &q.status == status);
     let is_retired = bundle.questions.iter().any(|q| q.claim.as_ref().is_some_and(|claim| claim.is_retired));
-    let is_undelivered = bundle.open_claim().is_some() || is_retired || bundle.pending().next().is_some();
-    if is_undelivered {
-        return match (is_live_session, is_current && !is_retired) {
+    // A detached answer starts the next turn before its claim is closed: what is being delivered is not decided yet.
+    let is_claimed = bundle.open_claim().is_some();
+    if is_claimed || is_retired || bundle.pending().next().is_some() {
+        return match (is_live_session, is_claimed || is_current && !is_retired) {
             (true, true) => OutcomeStatus::Pending,
             (true, false) => OutcomeStatus::Superseded,
             (false, _) => OutcomeStatus::Expired,

@@ -38,7 +38,9 @@ impl Retention {
     async fn forget(&self, store: &Store, now: Micros) -> Result<(), store::Error> {
         let keep = i64::try_from(self.keep.as_micros()).unwrap_or(i64::MAX);
         let before = Micros(now.0.saturating_sub(keep));
-        while store.outbox_forget(before, self.batch).await? > 0 {}
+        while let Some(last) = store.outbox_over(before, self.batch).await? {
+            store.outbox_forget(last).await?;
+        }
         Ok(())
     }
 }

@@ -93,6 +93,14 @@ impl Store {
         run!(self.read(outbox::span))
     }
 
+    /// Up to where the oldest events, at most `limit`, are accepted and older than `before`; None: nothing is.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn outbox_over(&self, before: Micros, limit: i64) -> Result<Option<Position>, Error> {
+        run!(self.read(outbox::over, before, limit))
+    }
+
     /// All workspaces, oldest first.
     ///
     /// # Errors

@@ -22,13 +22,12 @@ impl Store {
         run!(self.mark(outbox::accept, &positions, now))
     }
 
-    /// Forgets the oldest events of the log, at most `limit`, that the bus took and that are older than `before`;
-    /// how many (CP-63, CP-64).
+    /// Forgets the events up to one that is over; how many (CP-63, CP-64).
     ///
     /// # Errors
     /// The world broke.
-    pub async fn outbox_forget(&self, before: Micros, limit: i64) -> Result<usize, Error> {
-        run!(self.write(outbox::forget, before, limit))
+    pub async fn outbox_forget(&self, last: Position) -> Result<usize, Error> {
+        run!(self.write(outbox::forget, last))
     }
 
     /// Adds a workspace (CP-63, CP-64).

@@ -2,8 +2,8 @@
 //! that it checks. May import: ids and the rest of lifecycle.
 
 use crate::lifecycle::{
-    Bundle, BundleState, Claim, DispatchOutcome, PendingAction, Question, SessionState, SessionView, Turn,
-    TurnKind,
+    Bundle, BundleState, Claim, DispatchOutcome, OutcomeStatus, PendingAction, Question, SessionState,
+    SessionView, Turn, TurnKind,
 };
 
 use super::world::World;
@@ -130,6 +130,9 @@ fn check_bundle(world: &World, bundle: &Bundle) -> Result<(), String> {
     let active = is_active(view, bundle);
     ensure(view.is_active(bundle) == active, "INV-01: active is not what the rule says")?;
     ensure(view.bundle_state(bundle) == state(view, bundle), "INV-37: the bundle is in another state")?;
+    let is_undecided = active || open_claim(bundle).is_some();
+    let is_told_so = view.outcome(bundle).status == OutcomeStatus::Pending;
+    ensure(is_told_so == is_undecided, "an agent is told an outcome that is not final, or none of one that is")?;
     ensure(world.dispatches(&bundle.pending_id) <= 1, "INV-08: two dispatches of one bundle")?;
     let claims: Vec<_> = bundle.claimed().filter_map(|q| Some(&q.claim.as_ref()?.id)).collect();
     ensure(claims.windows(2).all(|pair| pair[0] == pair[1]), "INV-06: two claims are open")?;

@@ -136,9 +136,13 @@ pub(in crate::store) async fn span(conn: &mut Conn) -> Result<OutboxSpan, Error>
     Ok(OutboxSpan { floor, tip: tip(conn).await? })
 }
 
-/// Forgets the oldest events, at most `limit`, that the bus took and that are older than `before`. What is behind
-/// the first that stays, stays; so does the newest, by which the log knows how far it came. How many went.
-pub(in crate::store) async fn forget(conn: &mut Conn, before: Micros, limit: i64) -> Result<usize, Error> {
+/// The last of the oldest events, at most `limit`, that the bus took and that are older than `before`. What is behind
+/// the first that stays, stays; so does the newest, by which the log knows how far it came.
+pub(in crate::store) async fn over(
+    conn: &mut Conn,
+    before: Micros,
+    limit: i64,
+) -> Result<Option<Position>, Error> {
     let newest = tip(conn).await?;
     let oldest: Vec<(i64, i64, bool)> = outbox_events::table
         .filter(outbox_events::position.lt(newest.0))
@@ -148,8 +152,12 @@ pub(in crate::store) async fn forget(conn: &mut Conn, before: Micros, limit: i64
         .load(conn)
         .await?;
     let is_over = |(_, created_us, is_accepted): &(i64, i64, bool)| *is_accepted && *created_us < before.0;
-    let Some((last, ..)) = oldest.into_iter().take_while(is_over).last() else { return Ok(0) };
-    Ok(diesel::delete(outbox_events::table.filter(outbox_events::position.le(last))).execute(conn).await?)
+    Ok(oldest.into_iter().take_while(is_over).last().map(|(position, ..)| Position(position)))
+}
+
+/// Forgets events up to a position that is over. How many went.
+pub(in crate::store) async fn forget(conn: &mut Conn, last: Position) -> Result<usize, Error> {
+    Ok(diesel::delete(outbox_events::table.filter(outbox_events::position.le(last.0))).execute(conn).await?)
 }
 
 /// Marks events as taken by the bus; those that are marked already stay as they are.
