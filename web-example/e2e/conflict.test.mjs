@@ -34,7 +34,7 @@ test('script 6: of two pages the one that comes later shows the answer that coun
   await before(b, 'Respond', async () => {
     await a.locator('.option', { hasText: 'White' }).click();
     await send(a).click();
-    await a.locator('.receipt').getByText('Answered').waitFor();
+    await a.locator('.receipt').getByText('Answered', { exact: true }).waitFor();
   });
   await send(b).click();
   const receipt = b.locator(`.receipt[data-bundle="${pendingId}"]`);
@@ -92,7 +92,7 @@ test('script 7: a refused delivery keeps the answer, and sending it again resume
   await send(other).waitFor();
   await row(other, await other.locator('.row').first().getAttribute('data-task')).getByText('Needs your answer').waitFor();
   await page.getByRole('button', { name: 'Send again' }).click();
-  await page.locator('.receipt').getByText('Answered').waitFor();
+  await page.locator('.receipt').getByText('Answered', { exact: true }).waitFor();
   assert.equal(server.dispatches.length, 2);
   assert.deepEqual((await server.bundle(pendingId)).questions[0].answer.optionIds, ['q1_opt3']);
 });
@@ -135,7 +135,7 @@ test('script 11: without a socket an answer still goes through', async (t) => {
   await page.locator('.option', { hasText: 'Red' }).click();
   await page.locator('.banner').waitFor();
   await send(page).click();
-  await page.locator('.receipt').getByText('Answered').waitFor();
+  await page.locator('.receipt').getByText('Answered', { exact: true }).waitFor();
   assert.equal((await server.bundle(pendingId)).outcome, 'ANSWERED');
 });
 
@@ -155,7 +155,7 @@ test('script 11: a server that dies with an answer in its hands gives the questi
   await page.getByRole('button', { name: 'Send again' }).click();
   const waited = server.gql('mutation($id: ID!) { awaitClarification(pendingId: $id, waitSeconds: 20) { ... on ClarificationOutcome { status answers { selected } } } }', { id: pendingId });
   assert.deepEqual((await waited).awaitClarification, { status: 'ANSWERED', answers: [{ selected: ['Red'] }] });
-  await page.locator('.receipt').getByText('Answered').waitFor();
+  await page.locator('.receipt').getByText('Answered', { exact: true }).waitFor();
   assert.equal(await page.locator('.panel').count(), 0);
 });
 
@@ -172,7 +172,7 @@ test('script 12: beside a hidden successor that was attempted, a question of the
   assert.doesNotMatch(await row(page, task).innerText(), /Needs your answer/);
   acknowledge();
   assert.equal(await answered, 'ResponseAccepted');
-  await page.locator(`.receipt[data-bundle="${pendingId}"]`).getByText('Answered').waitFor();
+  await page.locator(`.receipt[data-bundle="${pendingId}"]`).getByText('Answered elsewhere').waitFor();
   assert.equal(await page.locator('.panel').count(), 0);
 });
 

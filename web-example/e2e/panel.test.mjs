@@ -34,7 +34,7 @@ test('script 3: three questions by key, by click and by text, reviewed and sent 
   assert.deepEqual(writes(page), []);
   await page.getByRole('button', { name: 'Send answers' }).click();
   const receipt = page.locator(`.receipt[data-bundle="${pendingId}"]`);
-  await receipt.getByText('Answered').waitFor();
+  await receipt.getByText('Answered', { exact: true }).waitFor();
   assert.deepEqual(await receipt.locator('dd').allInnerTexts(), ['Green (recommended)', 'Two', 'Mind the dog']);
   await until('the focus on the receipt', () => receipt.evaluate((element) => element === document.activeElement));
   assert.deepEqual(writes(page), ['Respond']);
@@ -49,7 +49,7 @@ test('script 4: several options and a text are stored together', async (t) => {
   await page.getByLabel('South').check();
   await page.locator('.own textarea').fill('and the gate');
   await page.getByRole('button', { name: 'Send answer' }).click();
-  await page.locator('.receipt').getByText('Answered').waitFor();
+  await page.locator('.receipt').getByText('Answered', { exact: true }).waitFor();
   const { questions } = await server.bundle(pendingId);
   assert.deepEqual(questions[0].answer, { optionIds: ['q1_opt1', 'q1_opt3'], customText: 'and the gate' });
 });
@@ -124,7 +124,7 @@ test('script 8: a wait that ran out is said on every card, and the answer succee
   await page.waitForTimeout(200);
   assert.ok(await page.getByRole('button', { name: 'Sending…' }).first().isVisible());
   acknowledge();
-  await page.locator(`.receipt[data-bundle="${pendingId}"]`).getByText('Answered').waitFor();
+  await page.locator(`.receipt[data-bundle="${pendingId}"]`).getByText('Answered', { exact: true }).waitFor();
   assert.equal((await server.bundle(pendingId)).outcome, 'ANSWERED');
 });
 
@@ -198,7 +198,7 @@ test('script 13: 2,000 code points are an answer, 2,001 are none, and an emoji c
   await area.fill('🐕'.repeat(2_000));
   await page.getByText('0 characters left').waitFor();
   await send.click();
-  await page.locator('.receipt').getByText('Answered').waitFor();
+  await page.locator('.receipt').getByText('Answered', { exact: true }).waitFor();
   assert.equal((await server.bundle(pendingId)).questions[0].answer.customText, '🐕'.repeat(2_000));
 });
 
@@ -240,7 +240,7 @@ test('with tokens configured the page asks for one, answers under its name, and 
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.locator('.option', { hasText: 'Red' }).click();
   await page.getByRole('button', { name: 'Send answer' }).click();
-  await page.locator('.receipt').getByText('Answered').waitFor();
+  await page.locator('.receipt').getByText('Answered', { exact: true }).waitFor();
   assert.equal((await server.bundle(pendingId)).outcome, 'ANSWERED');
   assert.equal(await page.evaluate((text) => JSON.stringify({ ...localStorage }).includes(text) || location.href.includes(text), token), false);
   await server.gql('mutation($id: ID!) { revokeToken(tokenId: $id) { __typename } }', { id: tokenId });
