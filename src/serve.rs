@@ -90,13 +90,13 @@ impl Options {
             limits: authority_limits(limits),
             pace: Pace {
                 period: Duration::from_millis(limits.relay_period_ms),
-                batch: i64::try_from(limits.relay_batch).unwrap_or(i64::MAX),
+                batch: rows(limits.relay_batch),
                 settle: Duration::from_millis(limits.relay_settle_ms),
             },
             retention: Retention {
                 keep: Duration::from_millis(limits.event_retention_ms),
                 period: Duration::from_millis(limits.retention_period_ms),
-                batch: i64::try_from(limits.retention_batch).unwrap_or(i64::MAX),
+                batch: rows(limits.retention_batch),
             },
             bus: Arc::new(InProcess),
             bus_capacity: count(limits.bus_capacity),
@@ -132,6 +132,10 @@ fn count(setting: u64) -> usize {
     usize::try_from(setting).unwrap_or(usize::MAX)
 }
 
+fn rows(setting: u64) -> i64 {
+    i64::try_from(setting).unwrap_or(i64::MAX)
+}
+
 fn authority_limits(limits: &config::Limits) -> Limits {
     Limits {
         persistence: Duration::from_millis(limits.persistence_timeout_ms),
@@ -145,6 +149,8 @@ fn authority_limits(limits: &config::Limits) -> Limits {
         poll: Duration::from_millis(limits.wait_poll_ms),
         watchdog: Duration::from_millis(limits.watchdog_ms),
         watchdog_period: Duration::from_millis(limits.watchdog_period_ms),
+        watchdog_batch: rows(limits.watchdog_batch),
+        offers_max: rows(limits.offers_max),
         message_chars_max: count(limits.message_chars_max),
     }
 }
@@ -189,7 +195,8 @@ fn graphql_limits(limits: &config::Limits) -> graphql::Limits {
         aliases_max: count(limits.aliases_max),
         directives_max: count(limits.directives_max),
         complexity_max: count(limits.complexity_max),
-        task_sessions_max: i64::try_from(limits.task_sessions_max).unwrap_or(i64::MAX),
+        task_sessions_max: rows(limits.task_sessions_max),
+        wait: Duration::from_millis(limits.answer_wait_ms),
     }
 }
 
@@ -202,6 +209,7 @@ fn transport_settings(settings: &Settings) -> transport::Settings {
         query: Duration::from_millis(limits.query_timeout_ms),
         init: Duration::from_millis(limits.ws_init_timeout_ms),
         operations_max: count(limits.ws_operations_max),
+        answers_max: count(limits.ws_answers_max),
         message_bytes_max: count(limits.ws_message_bytes_max),
         pings_max: count(limits.ws_pings_max),
         connections_max: count(limits.connections_max),

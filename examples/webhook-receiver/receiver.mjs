@@ -32,12 +32,20 @@ function run(id, prompt) {
 
 // 2xx: taken. 422: not taken. 409: that id came before. 5xx: nobody can tell.
 async function post(id, body) {
+  const { type, data } = JSON.parse(body);
+  if (type === "turn.interrupted") return stop(data.turnId);
   if (known.get(id) === "never") return 422;
   if (known.has(id)) return 409;
-  const code = await run(id, JSON.parse(body).data.prompt);
+  const code = await run(id, data.prompt);
   if (known.get(id) === "never") return 422;
   known.set(id, code === 0 ? "taken" : code === REFUSED ? "never" : "unknown");
   return { taken: 202, never: 422, unknown: 500 }[known.get(id)];
+}
+
+// Its turn is over: a command that still works on it has nothing to work for.
+function stop(id) {
+  known.get(id)?.kill?.("SIGTERM");
+  return 204;
 }
 
 // 204: it never will be taken, not even if its POST comes later. 409: it was, or may have been.

@@ -7,7 +7,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::dispatch::{Dispatch, Executor, Outcome, Revocation, Route};
 use crate::ids::{PendingId, Position, SessionId, TurnId};
-use crate::lifecycle::{Certainty, Command, DispatchOutcome, Effect, Focus, Refusal, SessionView, spoken_answers};
+use crate::lifecycle::{
+    Certainty, Command, DispatchOutcome, Effect, Focus, Refusal, SessionView, Turn, TurnEnd, spoken_answers,
+};
 
 use super::deliver::unknown;
 use super::watchdog::called_off;
@@ -281,8 +283,14 @@ pub(super) fn dispatch_of(view: &SessionView, session: &SessionId, id: &TurnId) 
         generation: turn.generation,
         prompt: reservation.prompt.clone(),
         answers: answered.map(spoken_answers).unwrap_or_default(),
-        is_interrupt: predecessor.max_by_key(|t| t.ordinal).is_some_and(|t| t.end.is_none()),
+        is_interrupt: predecessor.max_by_key(|t| t.ordinal).is_some_and(may_work_on),
     })
+}
+
+/// Only the end that its agent told proves that nobody works on a turn: one that was paused or cancelled may sit in a
+/// call that it does not know to be dead.
+fn may_work_on(turn: &Turn) -> bool {
+    !matches!(turn.end, Some((_, TurnEnd::Completed)))
 }
 
 /// Accepted, and not announced yet.

@@ -80,6 +80,10 @@ pub struct Limits {
     pub watchdog: Duration,
     /// How often watchdogs are looked for without a hint.
     pub watchdog_period: Duration,
+    /// Watchdogs that are read at a time.
+    pub watchdog_batch: i64,
+    /// Dispatches on offer that one subscription looks at, the earliest first.
+    pub offers_max: i64,
     /// Characters of a message, at most.
     pub message_chars_max: usize,
 }
@@ -98,6 +102,8 @@ impl Default for Limits {
             poll: Duration::from_secs(5),
             watchdog: Duration::from_secs(15),
             watchdog_period: Duration::from_secs(1),
+            watchdog_batch: 100,
+            offers_max: 100,
             message_chars_max: 100_000,
         }
     }

@@ -77,7 +77,7 @@ pub enum Readiness {
 }
 
 impl Authority {
-    /// Accepts a turn that the caller runs.
+    /// Accepts a turn that the caller runs. An agent of this server that still works on the turn before is stopped.
     ///
     /// # Errors
     /// Not found, a turn in progress, a state that does not allow it, an unmet expectation.
@@ -94,7 +94,9 @@ impl Authority {
             principal: viewer.principal.clone(),
             key,
         });
-        match self.transact_resolved(&session, command).await?.decision.effect {
+        let decision = self.transact_resolved(&session, command).await?.decision;
+        decision.superseded().for_each(|turn| self.interrupt(&session, turn));
+        match decision.effect {
             Effect::Turn(turn) | Effect::ReplayedTurn(turn) => Ok(turn),
             _ => Err(Error::internal("a turn had another effect")),
         }

@@ -15,9 +15,6 @@ use crate::lifecycle::{Command, Decision, Effect, Refusal};
 use super::dispatching::Dispatched;
 use super::{Authority, DeliveryFailure, Error, Failure};
 
-/// Watchdogs looked at in one go, the earliest first.
-const BATCH: i64 = 100;
-
 type UnderWay = Arc<Mutex<HashMap<SessionId, (TurnId, CancellationToken)>>>;
 
 /// The fallbacks that are under way, at most one in a session.
@@ -93,22 +90,34 @@ impl Authority {
     /// Begins the fallbacks that are due; returns how long to wait for the next one.
     async fn fire_due(&self, not_before: Micros) -> Duration {
         let period = self.limits().watchdog_period;
-        let armed = match self.store().watchdogs_due(Micros(i64::MAX), BATCH).await {
-            Ok(armed) => armed,
+        match self.fire_all(not_before).await {
+            Ok(rest) => rest.map_or(period, |rest| rest.min(period)),
             Err(error) => {
                 tracing::warn!(%error, "watchdogs could not be looked for");
-                return period;
+                period
             }
-        };
-        let now = self.0.parts.clock.now();
-        for (session, turn, deadline) in armed {
-            let rest = deadline.max(not_before).since(now);
-            if !rest.is_zero() {
-                return rest.min(period);
-            }
-            self.fall_back_later(&session, turn);
         }
-        period
+    }
+
+    /// Goes through all that this server can reach, for one that cannot fall back now must not hold up those behind
+    /// it. Returns how long the first that is not due yet has left.
+    async fn fire_all(&self, not_before: Micros) -> Result<Option<Duration>, Error> {
+        let names: Vec<_> = self.0.parts.executors.names().map(str::to_owned).collect();
+        let (now, mut after) = (self.0.parts.clock.now(), None);
+        loop {
+            let armed = self.store().watchdogs(&names, after.take(), self.limits().watchdog_batch).await?;
+            for (session, turn, deadline) in armed {
+                let rest = deadline.max(not_before).since(now);
+                if !rest.is_zero() {
+                    return Ok(Some(rest));
+                }
+                self.fall_back_later(&session, turn.clone());
+                after = Some((deadline, turn));
+            }
+            if after.is_none() {
+                return Ok(None);
+            }
+        }
     }
 
     fn fall_back_later(&self, session: &SessionId, turn: TurnId) {
@@ -155,13 +164,11 @@ impl Authority {
         Ok(())
     }
 
-    /// Its turn is still the current one, and this server can reach its agent.
+    /// Its turn is still the current one.
     async fn is_fallback_due(&self, session: &SessionId, turn: &TurnId) -> Result<bool, Error> {
         let rows = self.store().sessions(std::slice::from_ref(session)).await?;
-        let Some(row) = rows.first() else { return Ok(false) };
-        let executor = row.session.executor.as_deref();
-        let has_executor = executor.is_some_and(|name| self.0.parts.executors.get(name).is_some());
-        Ok(has_executor && !row.session.state.is_terminal() && row.current_turn.as_ref() == Some(turn))
+        let due = rows.first().filter(|row| !row.session.state.is_terminal());
+        Ok(due.is_some_and(|row| row.current_turn.as_ref() == Some(turn)))
     }
 }
 

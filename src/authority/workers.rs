@@ -21,9 +21,6 @@ use super::dispatching::dispatch_of;
 use super::identify::allow;
 use super::{Authority, Error};
 
-/// Offers that are read at a time.
-const OFFERS_MAX: i64 = 100;
-
 /// A dispatch that can be claimed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
@@ -237,7 +234,8 @@ impl Offers {
     /// Only what is still on offer is remembered as told, which bounds that.
     async fn look(&mut self) -> Result<(), Error> {
         let (scope, session) = (&self.viewer.scope, self.viewer.session.as_ref());
-        let rows = self.authority.store().offered(scope, &self.executor, session, OFFERS_MAX).await?;
+        let max = self.authority.limits().offers_max;
+        let rows = self.authority.store().offered(scope, &self.executor, session, max).await?;
         let mut open = HashSet::with_capacity(rows.len());
         for row in rows {
             if !self.told.contains(&row.turn.id) {

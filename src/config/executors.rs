@@ -62,6 +62,8 @@ pub struct Webhook {
     pub secrets: Vec<Secret>,
     /// `DELETE url/ID` takes an unacknowledged dispatch back, for good.
     pub can_revoke: bool,
+    /// A POST of the type `turn.interrupted` tells that a turn was cancelled or superseded.
+    pub can_interrupt: bool,
     /// Whether a dispatch may be posted again.
     pub redelivery: Redelivery,
     /// The endpoint may be plain HTTP, and have a loopback, private or otherwise not public address.
@@ -91,6 +93,8 @@ pub(super) enum Table {
         #[serde(default)]
         can_revoke: bool,
         #[serde(default)]
+        can_interrupt: bool,
+        #[serde(default)]
         redelivery: Redelivery,
         #[serde(default)]
         allow_private: bool,
@@ -115,10 +119,10 @@ fn check(name: &str, table: Table) -> Result<Executor, Error> {
         return Err(wrong(name, "name", "must be 1 to 64 of the characters a-z, A-Z, 0-9, - and _"));
     }
     match table {
-        Table::Webhook { url, secret, secret_file, can_revoke, redelivery, allow_private } => {
+        Table::Webhook { url, secret, secret_file, can_revoke, can_interrupt, redelivery, allow_private } => {
             let url = endpoint(name, &url, allow_private)?;
             let secrets = secrets(name, secret, secret_file)?;
-            Ok(Executor::Webhook(Webhook { url, secrets, can_revoke, redelivery, allow_private }))
+            Ok(Executor::Webhook(Webhook { url, secrets, can_revoke, can_interrupt, redelivery, allow_private }))
         }
         Table::Acp(table) => table.check().map(Executor::Acp).map_err(|(key, message)| wrong(name, key, message)),
         Table::Pull {} => Ok(Executor::Pull),

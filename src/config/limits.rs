@@ -83,6 +83,8 @@ limits! {
     wait_poll_ms = 5_000 in 10..=600_000, "ANSWERABLE_WAIT_POLL_MS", "How often a wait looks again without a hint.";
     watchdog_ms = 15_000 in 100..=86_400_000, "ANSWERABLE_WATCHDOG_MS", "How long an agent that took an answer may stay silent before a session with a watchdog prompts it.";
     watchdog_period_ms = 1_000 in 10..=600_000, "ANSWERABLE_WATCHDOG_PERIOD_MS", "How often watchdogs are looked for without a hint.";
+    watchdog_batch = 100 in 1..=10_000, "ANSWERABLE_WATCHDOG_BATCH", "Watchdogs that are read at a time.";
+    offers_max = 100 in 1..=10_000, "ANSWERABLE_OFFERS_MAX", "Dispatches on offer that one subscription of a worker looks at, the earliest first.";
     message_chars_max = 100_000 in 1..=10_000_000, "ANSWERABLE_MESSAGE_CHARS_MAX", "Unicode code points of a message, prompt or title.";
     relay_period_ms = 1_000 in 10..=600_000, "ANSWERABLE_RELAY_PERIOD_MS", "How often the relay looks again without a hint.";
     relay_settle_ms = 20 in 0..=10_000, "ANSWERABLE_RELAY_SETTLE_MS", "How long what the bus took waits for more before it is written down as accepted.";
@@ -98,6 +100,7 @@ limits! {
     resume_grace_ms = 10_000 in 0..=600_000, "ANSWERABLE_RESUME_GRACE_MS", "How long a lost call of the older MCP era can be resumed.";
     body_bytes_max = 1_048_576 in 1_024..=104_857_600, "ANSWERABLE_BODY_BYTES_MAX", "Bytes of a request's body.";
     query_timeout_ms = 10_000 in 100..=600_000, "ANSWERABLE_QUERY_TIMEOUT_MS", "How long a GraphQL query may run.";
+    answer_wait_ms = 600_000 in 1_000..=86_400_000, "ANSWERABLE_ANSWER_WAIT_MS", "How long one GraphQL call may wait for an answer.";
     document_bytes_max = 32_768 in 256..=10_485_760, "ANSWERABLE_DOCUMENT_BYTES_MAX", "Bytes of a GraphQL document.";
     tokens_max = 5_000 in 10..=1_000_000, "ANSWERABLE_TOKENS_MAX", "Tokens of a document.";
     nesting_max = 64 in 4..=1_000, "ANSWERABLE_NESTING_MAX", "Nested brackets of a document or JSON body.";
@@ -110,6 +113,7 @@ limits! {
     task_sessions_max = 500 in 1..=10_000, "ANSWERABLE_TASK_SESSIONS_MAX", "Sessions that taskSessions returns.";
     ws_init_timeout_ms = 3_000 in 100..=600_000, "ANSWERABLE_WS_INIT_TIMEOUT_MS", "How long a WebSocket may take to introduce itself.";
     ws_operations_max = 100 in 1..=10_000, "ANSWERABLE_WS_OPERATIONS_MAX", "Operations of one WebSocket.";
+    ws_answers_max = 16 in 1..=10_000, "ANSWERABLE_WS_ANSWERS_MAX", "Answers of one WebSocket that wait to be written; its operations wait with them.";
     ws_message_bytes_max = 262_144 in 1_024..=104_857_600, "ANSWERABLE_WS_MESSAGE_BYTES_MAX", "Bytes of a WebSocket message from a client.";
     ws_pings_max = 20 in 1..=10_000, "ANSWERABLE_WS_PINGS_MAX", "Pings that a WebSocket client may send in a second.";
     connections_max = 50_000 in 1..=1_000_000, "ANSWERABLE_CONNECTIONS_MAX", "Sockets and event streams in all.";

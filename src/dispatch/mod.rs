@@ -45,7 +45,7 @@ pub struct Dispatch {
     /// What the person answered to that bundle, in the words that were asked; empty for a plain prompt. The prompt of
     /// a watchdog may tell the answers to more bundles than that one.
     pub answers: Vec<SpokenAnswer>,
-    /// Its hung turn has to be stopped first.
+    /// Its agent may still work on the turn before, which has to be stopped first.
     pub is_interrupt: bool,
 }
 
@@ -86,7 +86,7 @@ pub trait Executor: fmt::Debug + Send + Sync {
     /// Takes an unacknowledged call back, where that can be proven.
     fn revoke(&self, turn_id: TurnId) -> BoxFuture<'_, Revocation>;
 
-    /// Stops the agent's work on a turn that was cancelled (decisions 12). Where there is nothing to stop, nothing
+    /// Stops the agent's work on a turn that was cancelled or superseded (decisions 12, 13). Where there is nothing to stop, nothing
     /// happens; the caller bounds it.
     fn interrupt(&self, _session_id: SessionId, _turn_id: TurnId) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))

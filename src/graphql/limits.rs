@@ -1,6 +1,8 @@
 //! How large a document may be, checked over its parsed form before anything of it runs. May import: nothing of
 //! this crate outside this room.
 
+use std::time::Duration;
+
 use async_graphql::Name;
 use async_graphql::parser::types::{ExecutableDocument, OperationType, Selection, SelectionSet};
 use async_graphql::{Positioned, ServerError};
@@ -31,6 +33,8 @@ pub struct Limits {
     pub complexity_max: usize,
     /// Sessions that `taskSessions` returns.
     pub task_sessions_max: i64,
+    /// How long one call may wait for an answer; whole seconds of it count.
+    pub wait: Duration,
 }
 
 impl Default for Limits {
@@ -46,6 +50,7 @@ impl Default for Limits {
             directives_max: 20,
             complexity_max: 5_000,
             task_sessions_max: 500,
+            wait: Duration::from_secs(600),
         }
     }
 }

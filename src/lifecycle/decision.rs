@@ -4,7 +4,7 @@ use crate::ids::{ClaimId, MessageId, PendingId, QuestionId, SessionId, TurnId};
 
 use super::change::Change;
 use super::event::Event;
-use super::turn::DispatchOutcome;
+use super::turn::{DispatchOutcome, TurnEnd};
 
 /// The changes to make, the events to announce, and what the caller does next.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,6 +26,14 @@ impl Decision {
             Change::InsertQuestion(row) | Change::SetQuestion(_, row) => &row.turn_id == turn,
             Change::InsertPermission(permission, ..) => &permission.turn_id == turn,
             _ => false,
+        })
+    }
+
+    /// The turns that a newer one takes over: their agents have to be stopped (decisions 13).
+    pub fn superseded(&self) -> impl Iterator<Item = &TurnId> {
+        self.changes.iter().filter_map(|change| match change {
+            Change::SetTurn(_, turn) if matches!(turn.end, Some((_, TurnEnd::Superseded))) => Some(&turn.id),
+            _ => None,
         })
     }
 

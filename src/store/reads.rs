@@ -49,16 +49,19 @@ impl Store {
         run!(self.read(recovery::open_turns, executors))
     }
 
-    /// Watchdogs whose time has come by then, the earliest first.
+    /// Watchdogs of sessions with one of these executors, the earliest deadline first, from behind the one that is
+    /// named by its deadline and turn.
     ///
     /// # Errors
     /// The world broke.
-    pub async fn watchdogs_due(
+    pub async fn watchdogs(
         &self,
-        until: Micros,
+        executors: &[String],
+        after: Option<(Micros, TurnId)>,
         limit: i64,
     ) -> Result<Vec<(SessionId, TurnId, Micros)>, Error> {
-        run!(self.read(recovery::watchdogs_due, until, limit))
+        let executors = executors.to_vec();
+        run!(self.read(recovery::watchdogs, executors, after, limit))
     }
 
     /// Events that the bus has not taken, in commit order.

@@ -46,6 +46,8 @@ pub struct Settings {
     pub init: Duration,
     /// Operations of one socket.
     pub operations_max: usize,
+    /// Answers of one socket that wait to be written; its operations wait with them.
+    pub answers_max: usize,
     /// Bytes of a message from a client.
     pub message_bytes_max: usize,
     /// Pings that a client may send in a second.

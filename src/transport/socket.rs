@@ -28,8 +28,6 @@ use super::slots::{OwnSlot, Slot};
 const PROTOCOL: &str = "graphql-transport-ws";
 /// Small buffers: tens of thousands of sockets are mostly idle.
 const BUFFER_BYTES: usize = 4_096;
-/// Answers of one socket's operations that wait to be written; the operations wait with them.
-const ANSWERS_MAX: usize = 16;
 
 /// Upgrades a request that speaks the protocol.
 pub(super) async fn upgrade(
@@ -53,7 +51,7 @@ pub(super) async fn upgrade(
         return (StatusCode::SERVICE_UNAVAILABLE, "too many connections, try again later\n").into_response();
     };
     socket.on_upgrade(move |socket| async move {
-        let (answer, answers) = mpsc::channel(ANSWERS_MAX);
+        let (answer, answers) = mpsc::channel(server.settings.answers_max);
         let pings = Pings { second: Instant::now(), count: 0 };
         let socket = Session {
             server,

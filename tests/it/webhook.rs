@@ -10,7 +10,7 @@ use axum::body::Bytes;
 use axum::http::{HeaderMap, Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::api::scene::{answers, ask, clarification, questions, respond, scene};
+use crate::api::scene::{Scene, answers, ask, clarification, questions, respond, scene};
 use crate::app::{App, Caller};
 
 pub const NAME: &str = "platform";
@@ -68,6 +68,7 @@ impl Receiver {
 struct Stage {
     app: App,
     local: Caller,
+    scene: Scene,
     receiver: Receiver,
     pending: String,
 }
@@ -78,6 +79,7 @@ pub fn endpoint(url: &str) -> Webhook {
         url: url.parse().unwrap(),
         secrets: vec![KEY.into()],
         can_revoke: false,
+        can_interrupt: false,
         redelivery: Redelivery::Never,
         allow_private: true,
     }
@@ -96,14 +98,33 @@ async fn stage(script: &[Do], change: impl FnOnce(&mut Webhook)) -> Stage {
     })
     .await;
     let local = app.local();
-    let session = scene(&local, Some(NAME)).await.session;
-    let pending = ask(&local, &session, questions()).await;
-    Stage { app, local, receiver, pending }
+    let scene = scene(&local, Some(NAME)).await;
+    let pending = ask(&local, &scene.session, questions()).await;
+    Stage { app, local, scene, receiver, pending }
 }
 
 impl Stage {
     async fn respond(&self, key: &str) -> Value {
         respond(&self.local, &self.pending, key, answers()).await
+    }
+
+    async fn end_turn(&self, how: &str) {
+        let (session, turn) = (&self.scene.session, &self.scene.turn);
+        let query = match how {
+            "cancel" => {
+                "mutation($s: ID!, $t: ID!) { cancelTurn(input: { sessionId: $s, expectedTurnId: $t }) {
+                   __typename ... on CancelTurnPayload { turnId } } }"
+            }
+            _ => "mutation($s: ID!, $t: ID!) { completeTurn(sessionId: $s, turnId: $t) { __typename } }",
+        };
+        let ended = self.local.ask_for(query, json!({ "s": session, "t": turn })).await;
+        assert!(ended["__typename"].as_str().unwrap().ends_with("Payload"), "{ended}");
+    }
+
+    /// The bodies of what was posted.
+    fn posted(&self) -> Vec<Value> {
+        let got = self.receiver.got.lock().unwrap();
+        got.iter().filter(|(method, ..)| method == Method::POST).map(|(.., body)| body.clone()).collect()
     }
 
     async fn state(&self) -> Value {
@@ -185,5 +206,43 @@ async fn a_private_address_is_not_called_unless_that_is_allowed() {
     let refused = stage.respond("one").await;
     assert_eq!((&refused["code"], &refused["retryable"]), (&json!("REJECTED"), &json!(true)), "{refused}");
     assert!(stage.receiver.ids(&Method::POST).is_empty());
+    stage.app.finish().await;
+}
+
+#[tokio::test]
+async fn a_cancelled_turn_is_told_once_where_the_endpoint_wants_it_and_the_next_dispatch_says_it_anyway() {
+    for wants_it in [true, false] {
+        let stage = stage(&[], |webhook| webhook.can_interrupt = wants_it).await;
+        stage.end_turn("cancel").await;
+        if wants_it {
+            let told = async {
+                while stage.posted().is_empty() {
+                    tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+                }
+            };
+            tokio::time::timeout(std::time::Duration::from_secs(30), told).await.expect("never told");
+            let told = stage.posted().remove(0);
+            let data = json!({ "sessionId": stage.scene.session, "turnId": stage.scene.turn });
+            assert_eq!((&told["type"], &told["data"]), (&json!("turn.interrupted"), &data));
+        }
+        assert_eq!(stage.respond("one").await["__typename"], "ResponseAccepted");
+        let posted = stage.posted();
+        assert_eq!(posted.len(), if wants_it { 2 } else { 1 }, "{posted:?}");
+        let dispatch = posted.last().unwrap();
+        assert_eq!(
+            (&dispatch["type"], &dispatch["data"]["interrupt"]),
+            (&json!("clarification.answered"), &json!(true))
+        );
+        stage.app.finish().await;
+    }
+}
+
+#[tokio::test]
+async fn after_a_turn_that_its_agent_completed_there_is_nothing_to_interrupt() {
+    let stage = stage(&[], |webhook| webhook.can_interrupt = true).await;
+    stage.end_turn("complete").await;
+    assert_eq!(stage.respond("one").await["__typename"], "ResponseAccepted");
+    let posted = stage.posted();
+    assert_eq!(posted.iter().map(|body| &body["data"]["interrupt"]).collect::<Vec<_>>(), [&json!(false)]);
     stage.app.finish().await;
 }

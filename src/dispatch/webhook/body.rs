@@ -3,15 +3,15 @@
 use serde::Serialize;
 
 use crate::dispatch::Dispatch;
-use crate::ids::Micros;
+use crate::ids::{Micros, SessionId, TurnId};
 use crate::lifecycle::SpokenAnswer;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Body<'a> {
+struct Body<T> {
     r#type: &'static str,
     timestamp: String,
-    data: Data<'a>,
+    data: T,
 }
 
 #[derive(Serialize)]
@@ -26,6 +26,13 @@ struct Data<'a> {
     prompt: &'a str,
     answers: Vec<Answer<'a>>,
     interrupt: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Interrupted<'a> {
+    session_id: &'a str,
+    turn_id: &'a str,
 }
 
 #[derive(Serialize)]
@@ -60,15 +67,25 @@ pub(super) fn json(dispatch: &Dispatch, now: Micros) -> String {
             interrupt: dispatch.is_interrupt,
         },
     };
-    // It has only texts and numbers in it, which cannot fail to be written.
-    serde_json::to_string(&body).unwrap_or_default()
+    written(&body)
+}
+
+/// Says that a turn was cancelled or superseded.
+pub(super) fn interrupted(session_id: &SessionId, turn_id: &TurnId, now: Micros) -> String {
+    let data = Interrupted { session_id: session_id.as_str(), turn_id: turn_id.as_str() };
+    written(&Body { r#type: "turn.interrupted", timestamp: now.rfc3339(), data })
+}
+
+/// It has only texts and numbers in it, which cannot fail to be written.
+fn written(body: &impl Serialize) -> String {
+    serde_json::to_string(body).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json as value};
 
-    use crate::ids::{Generation, PendingId, QuestionId, SessionId, TurnId};
+    use crate::ids::{Generation, PendingId, QuestionId};
 
     use super::*;
 

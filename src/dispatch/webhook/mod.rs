@@ -14,7 +14,7 @@ use reqwest::{Client, Method, Url};
 use tokio::time::sleep;
 
 use crate::config::{self, Redelivery};
-use crate::ids::TurnId;
+use crate::ids::{SessionId, TurnId};
 use crate::ports::{Clock, System};
 
 use super::{Dispatch, Executor, Outcome, Revocation};
@@ -42,6 +42,7 @@ pub struct Webhook {
     url: Url,
     keys: Vec<standardwebhooks::Webhook>,
     can_revoke: bool,
+    can_interrupt: bool,
     redelivery: Redelivery,
     pace: Pace,
 }
@@ -66,6 +67,7 @@ impl Webhook {
             url: settings.url.clone(),
             keys: keys.map_err(|_secret| Unusable("a secret is not base64".into()))?,
             can_revoke: settings.can_revoke,
+            can_interrupt: settings.can_interrupt,
             redelivery: settings.redelivery,
             pace,
         })
@@ -84,7 +86,8 @@ impl Webhook {
 
     async fn post(&self, dispatch: &Dispatch, was_posted: bool) -> Outcome {
         let body = body::json(dispatch, System.now());
-        outcome::of_post(&self.send(Method::POST, self.url.clone(), &dispatch.turn_id, body).await, was_posted)
+        let id = dispatch.turn_id.as_str();
+        outcome::of_post(&self.send(Method::POST, self.url.clone(), id, body).await, was_posted)
     }
 
     async fn delete(&self, turn_id: &TurnId) -> Revocation {
@@ -93,22 +96,31 @@ impl Webhook {
             Ok(mut segments) => segments.pop_if_empty().push(turn_id.as_str()),
             Err(()) => return Revocation::Unknown,
         };
-        outcome::of_delete(&self.send(Method::DELETE, url, turn_id, String::new()).await)
+        outcome::of_delete(&self.send(Method::DELETE, url, turn_id.as_str(), String::new()).await)
     }
 
-    async fn send(&self, method: Method, url: Url, id: &TurnId, body: String) -> Happened {
+    /// Tells once; the turn is over whether the platform hears of it or not, and its next dispatch says so again.
+    async fn tell_interrupted(&self, session_id: &SessionId, turn_id: &TurnId) {
+        let (id, body) = (format!("{turn_id}-interrupted"), body::interrupted(session_id, turn_id, System.now()));
+        let told = self.send(Method::POST, self.url.clone(), &id, body).await;
+        if !matches!(told, Happened::Answered { status: 200..=299, .. }) {
+            tracing::warn!(session.id = %session_id, turn.id = %turn_id, ?told, "a webhook did not take an interruption");
+        }
+    }
+
+    async fn send(&self, method: Method, url: Url, id: &str, body: String) -> Happened {
         let seconds = System.now().0.div_euclid(1_000_000);
         let signatures: Result<Vec<_>, _> =
-            self.keys.iter().map(|key| key.sign(id.as_str(), seconds, body.as_bytes())).collect();
+            self.keys.iter().map(|key| key.sign(id, seconds, body.as_bytes())).collect();
         let Ok(signatures) = signatures else { return Happened::NotSent };
         let request = self
             .client
             .request(method, url)
             .timeout(self.pace.attempt)
-            .header(standardwebhooks::HEADER_WEBHOOK_ID, id.as_str())
+            .header(standardwebhooks::HEADER_WEBHOOK_ID, id)
             .header(standardwebhooks::HEADER_WEBHOOK_TIMESTAMP, seconds)
             .header(standardwebhooks::HEADER_WEBHOOK_SIGNATURE, signatures.join(" "))
-            .header("idempotency-key", id.as_str())
+            .header("idempotency-key", id)
             .header(http::header::CONTENT_TYPE, "application/json")
             .body(body);
         client::send(request).await
@@ -122,5 +134,13 @@ impl Executor for Webhook {
 
     fn revoke(&self, turn_id: TurnId) -> BoxFuture<'_, Revocation> {
         Box::pin(async move { if self.can_revoke { self.delete(&turn_id).await } else { Revocation::Unknown } })
+    }
+
+    fn interrupt(&self, session_id: SessionId, turn_id: TurnId) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            if self.can_interrupt {
+                self.tell_interrupted(&session_id, &turn_id).await;
+            }
+        })
     }
 }

@@ -9,13 +9,10 @@ use crate::authority::{self, Waiting};
 use crate::ids::{ClientKey, PendingId, SessionId, TurnId};
 use crate::lifecycle::{OptionInput, Outcome, QuestionInput};
 
-use super::super::context::{authority, load, receipts, viewer};
+use super::super::context::{authority, limits, load, receipts, viewer};
 use super::super::fault::{bad_argument, fault};
 use super::super::types::{Clarification, OutcomeStatus};
 use super::{refused, result_union};
-
-/// Seconds that one call waits, at most.
-const WAIT_S_MAX: i32 = 600;
 
 /// A bundle to ask.
 #[derive(InputObject)]
@@ -32,7 +29,8 @@ pub struct AskClarificationInput {
     client_key: Option<String>,
     /// The turn that must be current; null: do not check.
     expected_turn_id: Option<ID>,
-    /// Seconds to wait for the answer, 0 to 600. While nobody waits, an answer starts a new turn.
+    /// Seconds to wait for the answer, 0 to the server's limit, which is 600 unless it is set otherwise. While
+    /// nobody waits, an answer starts a new turn.
     #[graphql(default)]
     wait_seconds: i32,
 }
@@ -149,10 +147,12 @@ result_union! {
     AwaitClarificationResult(ClarificationOutcome)
 }
 
-fn bound(argument: &str, seconds: i32) -> Result<Duration> {
-    let allowed = u64::try_from(seconds).ok().filter(|_| seconds <= WAIT_S_MAX);
-    let message = || format!("{argument} must be between 0 and {WAIT_S_MAX}");
-    allowed.map(Duration::from_secs).ok_or_else(|| bad_argument(argument, i64::from(WAIT_S_MAX), message()))
+fn bound(ctx: &Context<'_>, argument: &str, seconds: i32) -> Result<Duration> {
+    let max = limits(ctx)?.wait.as_secs();
+    let allowed = u64::try_from(seconds).ok().filter(|seconds| *seconds <= max);
+    let message = || format!("{argument} must be between 0 and {max}");
+    let limit = i64::try_from(max).unwrap_or(i64::MAX);
+    allowed.map(Duration::from_secs).ok_or_else(|| bad_argument(argument, limit, message()))
 }
 
 /// An outcome with whether a wait of this very call received it.
@@ -212,7 +212,7 @@ impl Ask {
         ctx: &Context<'_>,
         #[graphql(desc = "The bundle to ask.")] input: AskClarificationInput,
     ) -> Result<AskClarificationResult> {
-        let bound = bound("waitSeconds", input.wait_seconds)?;
+        let bound = bound(ctx, "waitSeconds", input.wait_seconds)?;
         let session = SessionId::new(input.session_id.0);
         let ask = authority::AskInput {
             questions: input.questions.into_iter().map(QuestionInput::from).collect(),
@@ -235,9 +235,10 @@ impl Ask {
         &self,
         ctx: &Context<'_>,
         #[graphql(desc = "The bundle's `pendingId`.")] pending_id: ID,
-        #[graphql(desc = "Seconds to wait, 0 to 600.")] wait_seconds: i32,
+        #[graphql(desc = "Seconds to wait, 0 to the server's limit, which is 600 unless it is set otherwise.")]
+        wait_seconds: i32,
     ) -> Result<AwaitClarificationResult> {
-        let bound = bound("waitSeconds", wait_seconds)?;
+        let bound = bound(ctx, "waitSeconds", wait_seconds)?;
         let pending = PendingId::new(pending_id.0);
         let awaited = match authority(ctx)?.await_answer(viewer(ctx)?, &pending).await {
             Ok(awaited) => awaited,

@@ -91,15 +91,20 @@ pub(in crate::store) async fn open_turns(
     Ok(rows.into_iter().map(|(session, turn)| (SessionId::new(session), TurnId::new(turn))).collect())
 }
 
-/// Watchdogs whose time has come, the earliest first.
-pub(in crate::store) async fn watchdogs_due(
+/// Watchdogs of sessions with one of these executors, the earliest first.
+pub(in crate::store) async fn watchdogs(
     conn: &mut Conn,
-    until: Micros,
+    executors: Vec<String>,
+    after: Option<(Micros, TurnId)>,
     limit: i64,
 ) -> Result<Vec<(SessionId, TurnId, Micros)>, Error> {
+    let (at, id) = after.map_or((i64::MIN, String::new()), |(at, id)| (at.0, id.as_str().to_owned()));
     let rows: Vec<(String, String, i64)> = turns::table
+        .inner_join(sessions::table)
         .filter(turns::has_watchdog)
-        .filter(turns::watchdog_us.le(until.0))
+        .filter(sessions::executor.eq_any(executors))
+        .filter(turns::watchdog_us.ge(at))
+        .filter(turns::watchdog_us.gt(at).or(turns::id.gt(id)))
         .order((turns::watchdog_us, turns::id))
         .limit(limit)
         .select((turns::session_id, turns::id, turns::watchdog_us))

@@ -159,7 +159,7 @@ async fn work(home: &Home) {
     store.ambiguous(10).await.unwrap();
     store.offered(&scope, "executor", Some(&session), 10).await.unwrap();
     store.offered(&Scope::All, "executor", None, 10).await.unwrap();
-    store.watchdogs_due(Micros(9), 10).await.unwrap();
+    store.watchdogs(&["executor".into()], Some((Micros(1), turn.clone())), 10).await.unwrap();
     store.sessions_to_recover().await.unwrap();
     store.inert_rows().await.unwrap();
     store.outbox_unaccepted(Position(0), 10).await.unwrap();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use answerable::access::Role;
 use serde_json::{Value, json};
 
-use crate::api::scene::{respond, until};
+use crate::api::scene::{respond, start_turn, until};
 
 use super::stage::{Stage, gone};
 
@@ -106,6 +106,33 @@ async fn a_cancelled_turn_stops_its_agent_which_takes_the_next_prompt() {
     assert_eq!(stage.look().await["currentTurn"]["end"], "CANCELLED");
     assert_eq!(stage.prompt("next", "go on").await["__typename"], "PromptAccepted");
     assert_eq!((stage.prompts(), stage.journal().of("start").len()), (2, 1));
+    stage.ended("COMPLETED").await;
+    stage.app.finish().await;
+}
+
+/// Decisions 13: the old turn is interrupted, also where its agent is not the one that is prompted next.
+#[tokio::test]
+async fn a_newer_turn_of_a_runtime_stops_the_agent_of_the_old_one() {
+    let stage = Stage::prompted(&[], "do:ask", |_| {}).await;
+    let pending = stage.asked().await;
+    until(&stage.local, &pending, "ACTIVE_LIVE").await;
+    let newer = start_turn(&stage.local, &stage.session).await;
+    stage.journal().until("cancel", 1).await;
+    assert_eq!(stage.state(&pending).await, "SUPERSEDED_HISTORY");
+    let seen = stage.look().await;
+    assert_eq!((&seen["currentTurn"]["id"], &seen["currentTurn"]["end"]), (&json!(newer), &Value::Null));
+    stage.app.finish().await;
+}
+
+/// A newer prompt of a person goes to the same agent, which is stopped before it gets it.
+#[tokio::test]
+async fn a_newer_prompt_stops_the_agent_that_asks_before_it_is_given() {
+    let stage = Stage::prompted(&[], "do:ask", |_| {}).await;
+    let pending = stage.asked().await;
+    until(&stage.local, &pending, "ACTIVE_LIVE").await;
+    assert_eq!(stage.prompt("next", "go on").await["__typename"], "PromptAccepted");
+    assert_eq!((stage.journal().of("cancel").len(), stage.prompts()), (1, 2));
+    assert_eq!(stage.state(&pending).await, "SUPERSEDED_HISTORY");
     stage.ended("COMPLETED").await;
     stage.app.finish().await;
 }

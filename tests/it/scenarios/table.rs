@@ -186,6 +186,7 @@ const SCENARIOS: [(&str, Shown); 45] = [
         By(&[
             "a_silent_agent_is_prompted_once_with_the_answer_that_it_took",
             "a_refused_fallback_is_not_repeated",
+            "a_watchdog_of_an_agent_that_is_out_of_reach_holds_no_other_up",
             "two_answers_taken_in_one_turn_make_one_fallback_that_tells_both",
             "whatever_an_agent_does_quiets_its_watchdog_and_so_does_the_end_of_its_turn",
             "a_session_without_a_watchdog_prompts_nobody",

@@ -89,6 +89,14 @@ fn armed(app: &App) -> i64 {
     count(app.database(), "has_watchdog")
 }
 
+/// Gives the session to an executor that this server does not have.
+fn lose(app: &App, session: &str) {
+    let mut connection = SqliteConnection::establish(app.database().to_str().unwrap()).unwrap();
+    let run = |connection: &mut SqliteConnection, sql: &str| diesel::sql_query(sql).execute(connection).unwrap();
+    run(&mut connection, "PRAGMA busy_timeout = 5000");
+    run(&mut connection, &format!("UPDATE task_sessions SET executor = 'elsewhere' WHERE id = '{session}'"));
+}
+
 /// Until that current turn is shown so.
 async fn shown(local: &Caller, session: &str, turn: &str, outcome: Value) -> Value {
     let look = async {
@@ -101,6 +109,31 @@ async fn shown(local: &Caller, session: &str, turn: &str, outcome: Value) -> Val
         }
     };
     tokio::time::timeout(Duration::from_secs(20), look).await.expect("never so")
+}
+
+/// One may be read at a time, and the first is of a session that this server cannot prompt.
+#[tokio::test]
+async fn a_watchdog_of_an_agent_that_is_out_of_reach_holds_no_other_up() {
+    let hands = Arc::new(Hands::default());
+    let settle = by(&hands);
+    let (app, gate) = gated_with(|options| {
+        settle(options);
+        options.limits.watchdog_batch = 1;
+    })
+    .await;
+    let local = app.local();
+    let scenes = [watched(&local, Some(GATE), true).await, watched(&local, Some(GATE), true).await];
+    silent(&app, &scenes[0]).await;
+    hands.forward(1);
+    let id = silent(&app, &scenes[1]).await;
+    lose(&app, &scenes[0].session);
+    hands.forward(700);
+    let call = gate.called(1).await;
+    assert_eq!(call.pending_id, Some(PendingId::new(&id)));
+    gate.answers(Outcome::Accepted);
+    shown(&local, &scenes[1].session, call.turn_id.as_str(), json!("ACCEPTED")).await;
+    assert_eq!((armed(&app), gate.count()), (1, 1));
+    app.finish().await;
 }
 
 #[tokio::test]
