@@ -85,7 +85,7 @@ impl Sessions {
     }
 
     /// Moves a session. `COMPLETED`, `FAILED` and `CANCELLED` end it and expire what is pending, in one transaction.
-    /// For runtimes.
+    /// While a question is answerable, a session that goes on is `RUNNING` or `WAITING_FOR_INPUT`. For runtimes.
     async fn set_session_state(
         &self,
         ctx: &Context<'_>,

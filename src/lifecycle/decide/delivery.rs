@@ -40,6 +40,7 @@ pub(super) fn finalize(d: &mut Draft, pending_id: &PendingId, id: &ClaimId) -> R
         return Err(Refusal::Stale);
     }
     claim::finalize(d, &rows, None);
+    d.delete_waiters(pending_id);
     turn::settle_state(d);
     Ok(Effect::Done)
 }

@@ -36,9 +36,14 @@ pub(super) fn create(
     Ok(d.finish(Effect::Session(id)))
 }
 
+/// A runtime says how its session stands.
 pub(super) fn set_state(d: &mut Draft, to: SessionState) -> Result<Effect, Refusal> {
     let from = d.session()?.state;
     if from.is_terminal() || to.is_terminal() {
+        return Err(Refusal::StateNotAllowed);
+    }
+    // What is answerable has to be shown, and only these states show it (decisions 13).
+    if !to.is_input_capable() && d.view.active_bundles().next().is_some() {
         return Err(Refusal::StateNotAllowed);
     }
     if from == to {

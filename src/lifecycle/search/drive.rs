@@ -12,11 +12,11 @@ use crate::lifecycle::{
 
 use super::rules::{self, ensure};
 use super::step::{Step, T, bundle_at, turn_at};
-use super::world::{Bounds, Decide, Reply, World};
-use super::{edges, recovery};
+use super::world::{Bounds, Decide, Reply, World, task};
+use super::{edges, extras, recovery};
 
 /// Where a watchdog's deadline lies: after the command that arms it.
-const DEADLINE_TICKS: i64 = 1;
+pub(super) const DEADLINE_TICKS: i64 = 1;
 
 /// Takes the step. The error says which invariant it broke.
 pub(super) fn perform(world: &World, step: Step, bounds: &Bounds, decide: Decide) -> Result<World, String> {
@@ -29,7 +29,7 @@ pub(super) fn perform(world: &World, step: Step, bounds: &Bounds, decide: Decide
         }
         _ => {}
     }
-    next.tick += 1 + if matches!(step, Step::Fire(_)) { DEADLINE_TICKS } else { 0 };
+    next.tick += 1 + extras::ticks(step);
     let command = command(world, &next, step, bounds);
     let decision = decide(&world.view, &command, &next.stamp())
         .map_err(|refusal| format!("refused, though it must be possible: {refusal:?}"))?;
@@ -116,6 +116,9 @@ fn ask(key: Keyed, count: usize, waiter: Option<WaiterId>) -> Command {
 }
 
 fn command(world: &World, next: &World, step: Step, bounds: &Bounds) -> Command {
+    if let Some(command) = extras::command(world, next, step, bounds) {
+        return command;
+    }
     match step {
         Step::Accept => prompt(Admission::Immediate),
         Step::Reserve => prompt(Admission::Dispatch),
@@ -223,6 +226,9 @@ fn call(next: &mut World, t: T, reply: Reply) {
 fn note(world: &World, next: &mut World, step: Step, decision: &Decision) -> Result<(), String> {
     match step {
         Step::Ask { .. } => next.asked += 1,
+        Step::Claim(t, reply) => call(next, t, reply),
+        // The task outlives its session.
+        Step::Remove => next.view.task = Some(task()),
         Step::Confirm(b) => {
             let bundle = bundle_at(world, b);
             returned(next, &bundle, &decision.effect)?;
@@ -238,6 +244,9 @@ fn note(world: &World, next: &mut World, step: Step, decision: &Decision) -> Res
             ensure(now.as_ref() == Some(&decision.effect), "INV-03: an accepted turn is not the current one")?;
         }
         _ => {}
+    }
+    if state(world) != state(next) {
+        next.stated = if let Step::Set(to) = step { Some(to) } else { None };
     }
     let view = &next.view;
     next.calls.retain(|(turn, _)| view.turn(turn).is_some_and(|turn| turn.reservation.is_some()));

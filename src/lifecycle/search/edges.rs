@@ -11,6 +11,10 @@ use super::world::{Reply, World};
 
 /// Checks a step that was taken.
 pub(super) fn check(before: &World, step: Step, decision: &Decision, after: &World) -> Result<(), String> {
+    if step == Step::Remove {
+        let left = SessionView { task: None, ..after.view.clone() };
+        return ensure(left == SessionView::default(), "something is left of a session that was deleted");
+    }
     let changed = rows(before, step, after)?;
     for old in &before.view.bundles {
         let is_same =
@@ -24,9 +28,9 @@ pub(super) fn check(before: &World, step: Step, decision: &Decision, after: &Wor
     match step {
         Step::Restore(b) => restored(before, &bundle_at(before, b), after),
         Step::Report(t) if before.is_rejected(t) => rolled_back(before, t.0, after),
-        Step::GiveUp(t) => rolled_back(before, t.0, after),
+        Step::GiveUp(t) | Step::Revoke(t) => rolled_back(before, t.0, after),
         Step::Publish(t) => published(before, t.0, after),
-        Step::Mark(_) => {
+        Step::Mark(_) | Step::Claim(..) => {
             let is_durable = rules::reserved(&after.view).is_some_and(rules::is_authoritative);
             ensure(is_durable, "INV-10: an attempt left no marker")
         }
@@ -79,19 +83,22 @@ fn is_allowed(before: &World, step: Step, bundle: &Bundle, change: RowChange, af
         }
         Step::Respond(b) => named(b) && change == C::Claimed,
         Step::Skip(b) => named(b) && matches!(change, C::Claimed | C::Skipped),
-        Step::Confirm(b) => named(b) && change == C::Finalized && !is_held,
+        Step::Confirm(b) | Step::Finalize(b) => named(b) && change == C::Finalized && !is_held,
         Step::Restore(b) => named(b) && matches!(change, C::Restored | C::Retired) && !is_held,
         Step::Cancel(b) => named(b) && change == C::Cancelled,
         Step::Accept => change == C::Retired,
         Step::Ask { .. } => false,
+        Step::Expire => change == C::Expired,
         Step::End(_) => change == C::Retired || (change == C::Expired && is_active),
-        Step::GiveUp(t) | Step::Report(t) if is_undone(before, step, t) => {
+        Step::GiveUp(t) | Step::Revoke(t) | Step::Report(t) if is_undone(before, step, t) => {
             // A bundle whose waiter left while an attempt stood comes back detached.
             change == C::Restored && is_held || change == C::Detached && is_active_after
         }
         Step::Report(t) if before.reply(&turn_at(before, t).id) == Some(Reply::Accepted) => false,
-        Step::GiveUp(_) | Step::Report(_) | Step::Publish(_) => change == C::Finalized && is_held,
-        Step::Mark(t) => change == C::Spent && is_fallback(before, t, bundle),
+        Step::GiveUp(_) | Step::Revoke(_) | Step::Report(_) | Step::Lapse(_) | Step::Publish(_) => {
+            change == C::Finalized && is_held
+        }
+        Step::Mark(t) | Step::Claim(t, _) => change == C::Spent && is_fallback(before, t, bundle),
         Step::Settle(_) => change == C::Settled,
         _ => false,
     }
@@ -106,7 +113,7 @@ fn is_fallback(before: &World, t: T, bundle: &Bundle) -> bool {
 
 /// The executor proved that it took nothing, and no message says otherwise.
 fn is_undone(before: &World, step: Step, t: T) -> bool {
-    let is_given_up = matches!(step, Step::GiveUp(_));
+    let is_given_up = matches!(step, Step::GiveUp(_) | Step::Revoke(_));
     (is_given_up || before.is_rejected(t)) && !turn_at(before, t).has_evidence
 }
 
@@ -143,7 +150,7 @@ fn authority(before: &World, step: Step, after: &World) -> Result<(), String> {
         let is_empty = reserved.as_ref().is_some_and(|turn| !turn.has_evidence);
         let may_go_back = is_empty && matches!(step, Step::Report(t) if before.is_rejected(t));
         ensure(!is_back || may_go_back, "INV-03: ownership went back without a proven refusal")?;
-        let may_move = matches!(step, Step::Accept | Step::Mark(_) | Step::Append(_));
+        let may_move = matches!(step, Step::Accept | Step::Mark(_) | Step::Claim(..) | Step::Append(_));
         let begins = matches!(step, Step::Ask { .. }) && old.is_none();
         let proves = matches!(step, Step::Ask { .. } | Step::Permit) && reserved.is_some();
         ensure(is_back || may_move || begins || proves, "INV-05, 32: ownership moved")?;
@@ -157,7 +164,7 @@ fn authority(before: &World, step: Step, after: &World) -> Result<(), String> {
     let gone: Vec<_> = before.view.turns.iter().filter(is_gone).collect();
     let is_empty = gone.iter().all(|turn| turn.reservation.is_some() && !turn.has_evidence);
     ensure(is_empty, "INV-03: a turn is gone that was no empty reservation")?;
-    let may_remove = matches!(step, Step::GiveUp(_) | Step::Report(_) | Step::End(_));
+    let may_remove = matches!(step, Step::GiveUp(_) | Step::Revoke(_) | Step::Report(_) | Step::End(_));
     ensure(gone.is_empty() || may_remove, "INV-03: a reservation is gone")
 }
 
@@ -175,6 +182,7 @@ fn projection(before: &World, decision: &Decision, after: &World) -> Result<(), 
 fn others(before: &World, step: Step, after: &World) -> Result<(), String> {
     let target = match step {
         Step::AskAgain(b) | Step::Await(b) | Step::Drop(b) | Step::Respond(b) | Step::Skip(b) => Some(b),
+        Step::Finalize(b) | Step::Arm(b) => Some(b),
         Step::Confirm(b) | Step::Restore(b) | Step::Cancel(b) | Step::Delete(b, _) | Step::Received(b) => Some(b),
         _ => None,
     };

@@ -18,6 +18,8 @@ pub(super) const BOUNDS: Bounds = Bounds {
     has_watchdog: false,
     has_deletes: false,
     has_extras: false,
+    has_states: false,
+    is_pulled: false,
 };
 
 #[expect(clippy::disallowed_methods, reason = "it says how long it took; nothing rests on it")]
@@ -49,6 +51,18 @@ fn nor_with_watchdogs_permissions_and_operators() {
 }
 
 #[test]
+fn nor_whatever_a_runtime_says_of_its_session() {
+    let bounds = Bounds { turns: 2, bundles: 1, questions: 1, has_watchdog: true, has_states: true, ..BOUNDS };
+    explore("states, 2 turns x 1 bundle x 1 question", World::new(&bounds), &bounds);
+}
+
+#[test]
+fn nor_where_workers_come_for_dispatches() {
+    let bounds = Bounds { bundles: 1, is_pulled: true, ..BOUNDS };
+    explore("workers, 3 turns x 1 bundle", World::new(&bounds), &bounds);
+}
+
+#[test]
 fn nor_when_rows_and_messages_are_deleted() {
     let bounds = Bounds { turns: 2, questions: 1, has_watchdog: true, has_deletes: true, ..BOUNDS };
     explore("deletions, 2 turns x 2 bundles x 1 question", World::new(&bounds), &bounds);
@@ -67,6 +81,10 @@ fn no_state_of_a_larger_world_breaks_an_invariant() {
     explore("deletions, 2 turns x 2 bundles x 2 questions", World::new(&rows), &rows);
     let more = Bounds { turns: 4, ..BOUNDS };
     explore("4 turns x 2 bundles x 2 questions", World::new(&more), &more);
+    let states = Bounds { bundles: 1, has_watchdog: true, has_extras: true, has_states: true, ..BOUNDS };
+    explore("states, 3 turns x 1 bundle", World::new(&states), &states);
+    let pulled = Bounds { is_pulled: true, ..BOUNDS };
+    explore("workers, 3 turns x 2 bundles", World::new(&pulled), &pulled);
     let all = Bounds { turns: 3, has_watchdog: true, has_deletes: true, has_extras: true, ..BOUNDS };
     explore("everything, 3 turns x 2 bundles x 2 questions", World::new(&all), &all);
     let deleted = Bounds { has_deletes: true, ..BOUNDS };

@@ -55,6 +55,10 @@ impl Sheet {
         let view = &world.view;
         self.put(&view.session.as_ref().map(|session| session.state));
         self.0.extend([world.asked, u8::from(view.permissions.is_empty())]);
+        self.put(&world.stated);
+        // An edited message quiets the watchdog of its turn.
+        let edited = view.message.as_ref().and_then(|message| view.turn(&message.turn_id));
+        self.0.push(edited.filter(|turn| turn.watchdog.is_some()).map_or(0, |turn| turn_place(view, &turn.id)));
         self.count(view.turns.len());
         for turn in &view.turns {
             self.turn(world, turn);

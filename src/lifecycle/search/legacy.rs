@@ -28,6 +28,15 @@ pub(super) fn world(bounds: &Bounds) -> World {
     world
 }
 
+/// The same, ended by something that expired nothing (CP-47).
+pub(super) fn over(bounds: &Bounds) -> World {
+    let mut world = world(bounds);
+    if let Some(session) = &mut world.view.session {
+        session.state = crate::lifecycle::SessionState::Completed;
+    }
+    world
+}
+
 fn bundle(name: &str, turns: [&str; 2]) -> Bundle {
     let specs = questions(2);
     let rows = (0i64..).zip(turns).zip(specs).map(|((index, turn), spec)| Question {

@@ -1,11 +1,11 @@
 //! What must be refused, or must change nothing, in a state: stale, late and repeated commands.
 //! May import: ids and the rest of lifecycle.
 
-use crate::ids::WaiterId;
+use crate::ids::{Micros, WaiterId};
 use crate::lifecycle::fixtures::key;
 use crate::lifecycle::{
     Admission, Bundle, BundleState, Certainty, Command, ConflictReason, Decision, Effect, ExpectedTurn, KeyResult,
-    Keyed, Refusal, Turn,
+    Keyed, Lease, Refusal, SessionState, Turn,
 };
 
 use super::drive;
@@ -16,11 +16,18 @@ use super::world::{Decide, World};
 /// Asks a state everything that it must not do.
 pub(super) fn check(world: &World, decide: Decide) -> Result<(), String> {
     let probe = Probe { world, decide };
+    if world.view.session.is_none() {
+        return probe.nothing();
+    }
     probe.prompts()?;
     probe.session()?;
     world.view.bundles.iter().try_for_each(|bundle| probe.bundle(bundle))?;
     world.view.turns.iter().try_for_each(|turn| probe.turn(turn))?;
     probe.malformed()
+}
+
+fn lease() -> Lease {
+    Lease { token_hash: "another".into(), claimed_at: Micros(1), until: Micros(i64::MAX) }
 }
 
 struct Probe<'w> {
@@ -41,6 +48,13 @@ impl Probe<'_> {
     fn inert(&self, command: &Command, what: &str) -> Result<(), String> {
         let is_inert = self.run(command).is_ok_and(|done| done.changes.is_empty() && done.events.is_empty());
         if is_inert { Ok(()) } else { Err(format!("{what}: {command:?}")) }
+    }
+
+    /// A session that is not there, or not any more, takes nothing.
+    fn nothing(&self) -> Result<(), String> {
+        let commands =
+            [drive::prompt(Admission::Immediate), Command::Expire, Command::Recover, Command::DeleteSession];
+        commands.iter().try_for_each(|command| self.refused(command, "a session that is not there did something"))
     }
 
     fn prompts(&self) -> Result<(), String> {
@@ -64,6 +78,12 @@ impl Probe<'_> {
             self.refused(&overlapped, "INV-32: a ready event did not wait")?;
         } else {
             self.inert(&overlapped, "INV-32: a ready event that proves nothing acted")?;
+        }
+        let is_asked = view.bundles.iter().any(|bundle| rules::is_active(view, bundle));
+        for hiding in [SessionState::Created, SessionState::Starting, SessionState::Idle] {
+            if is_asked || !rules::is_live(view) {
+                self.refused(&Command::SetSessionState(hiding), "INV-26: what is answerable is hidden")?;
+            }
         }
         if rules::current(view).is_some() {
             self.refused(
@@ -177,6 +197,14 @@ impl Probe<'_> {
         }
         if stage != Some((true, true)) {
             self.refused(&Command::PublishAccepted(id()), "INV-22: published without an acknowledgement")?;
+        }
+        if !matches!(stage, Some((false, _))) {
+            self.refused(&Command::RevokeDispatch(id()), "INV-08: what was attempted is taken back")?;
+            self.refused(&Command::ClaimDispatch(id(), lease()), "INV-08: a dispatch is claimed twice")?;
+        }
+        self.refused(&Command::LapseLease(id()), "a lease runs out before its time, or where there is none")?;
+        if turn.lease.is_none() || stage != Some((true, false)) {
+            self.refused(&Command::ExtendLease(id(), Micros(i64::MAX)), "a lease is extended that is over")?;
         }
         if !matches!(stage, Some((_, false))) {
             self.refused(&Command::RejectDispatch(id()), "INV-03: a turn that was accepted is rolled back")?;

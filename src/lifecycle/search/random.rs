@@ -22,14 +22,18 @@ pub(super) const LARGE: Bounds = Bounds {
     has_watchdog: true,
     has_deletes: true,
     has_extras: true,
+    has_states: true,
     ..BOUNDS
 };
+
+/// What a trace begins with.
+pub(super) const START: [fn(&Bounds) -> World; 3] = [World::new, World::unborn, legacy::world];
 
 /// The step that a number chooses. Ends are rare, so that traces get long.
 pub(super) fn choose(world: &World, bounds: &Bounds, number: u16) -> Step {
     let all = steps(world, bounds);
     let (number, rest) = (usize::from(number) % 1_024, usize::from(number) / 1_024);
-    let is_rare = |step: &&Step| rest == 0 || !matches!(step, Step::End(_) | Step::Delete(..));
+    let is_rare = |step: &&Step| rest == 0 || !matches!(step, Step::End(_) | Step::Remove | Step::Delete(..));
     let open: Vec<_> = all.iter().filter(is_rare).collect();
     *open[number % open.len()]
 }
@@ -57,12 +61,22 @@ proptest! {
     #[test]
     fn no_trace_of_a_larger_world_breaks_an_invariant(
         numbers in vec(any::<u16>(), 1..70),
-        is_imported in any::<bool>(),
+        start in 0..START.len(),
         has_executor in prop::bool::weighted(0.8),
+        is_pulled in any::<bool>(),
     ) {
-        let bounds = Bounds { has_executor, ..LARGE };
-        let start = if is_imported { legacy::world(&bounds) } else { World::new(&bounds) };
+        let bounds = Bounds { has_executor, is_pulled, ..LARGE };
+        let start = START[start](&bounds);
         run(&start, &bounds, &numbers, decide).map_err(TestCaseError::fail)?;
+    }
+}
+
+/// CP-47: by a command of its own, or by the next start.
+#[test]
+fn what_is_pending_in_a_session_that_was_ended_without_expiring_expires() {
+    for step in [Step::Expire, Step::Restart] {
+        let world = perform(&legacy::over(&LARGE), step, &LARGE, decide).unwrap();
+        rules::check(&world).and_then(|()| probes::check(&world, decide)).unwrap();
     }
 }
 

@@ -5,6 +5,7 @@
 use crate::ids::Epoch;
 use crate::lifecycle::{Command, Decision, DispatchOutcome, EventKind, Question, SessionView, Turn};
 
+use super::drive::state;
 use super::rows::{RowChange, row_change};
 use super::rules::{self, ensure};
 use super::world::{Decide, World};
@@ -20,6 +21,7 @@ pub(super) fn restart(world: &World, decide: Decide) -> Result<World, String> {
     ensure(again.view == next.view, "INV-24: a second start changes what the first one left")?;
     check(&crashed, &next, &decision)?;
     next.view.dead_epochs.clear();
+    next.stated = next.stated.filter(|_| state(&next) == state(world));
     next.started.retain(|id| next.view.turn(id).is_some());
     next.completed.retain(|id| next.view.turn(id).is_some());
     Ok(next)
@@ -80,6 +82,8 @@ fn check_row(
         (true, _) if is_current => Some(RowChange::Restored),
         (true, _) => Some(RowChange::Retired),
         (false, true) if is_current && !row.is_detached => Some(RowChange::Detached),
+        // CP-47: something wrote an end without expiring.
+        (false, true) if rules::is_current(new, bundle) && !rules::is_live(new) => Some(RowChange::Expired),
         _ => None,
     };
     if change != due {

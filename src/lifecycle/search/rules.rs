@@ -140,7 +140,10 @@ fn check_bundle(world: &World, bundle: &Bundle) -> Result<(), String> {
         let is_waited = waiters(view, bundle) > 0;
         let agrees = bundle.pending().all(|q| q.is_detached != is_waited);
         ensure(agrees, "INV-17: the detached mark is not what waiters say")?;
-        let is_shown = view.session.as_ref().is_some_and(|s| s.state == SessionState::WaitingForInput);
+        // A runtime may say that its agent works on beside what it asked.
+        let is_stated = world.stated == Some(SessionState::Running);
+        let is_shown =
+            is_stated || view.session.as_ref().is_some_and(|s| s.state == SessionState::WaitingForInput);
         ensure(is_shown, "a question is answerable and the session does not say that it waits")?;
     }
     if open_claim(bundle).is_some() {

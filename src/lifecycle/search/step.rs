@@ -7,8 +7,8 @@ use crate::lifecycle::{
     Bundle, DispatchOutcome, KeyResult, Question, Reservation, SessionState, SessionView, Turn, TurnKind,
 };
 
-use super::rules;
 use super::world::{Bounds, Reply, World};
+use super::{extras, rules};
 
 /// A bundle by its place in the view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,11 +49,26 @@ pub(super) enum Step {
     Settle(T),
     Permit,
     Resolve,
+    Begin,
+    Bind,
+    Set(SessionState),
+    Edit,
+    Arm(B),
+    Finalize(B),
+    Claim(T, Reply),
+    Extend(T),
+    Lapse(T),
+    Revoke(T),
+    Expire,
+    Remove,
     Restart,
 }
 
 /// Every step that this world must be able to take.
 pub(super) fn steps(world: &World, bounds: &Bounds) -> Vec<Step> {
+    if world.view.session.is_none() {
+        return vec![Step::Begin];
+    }
     let mut steps = Vec::with_capacity(24);
     prompts(world, bounds, &mut steps);
     for (n, bundle) in world.view.bundles.iter().enumerate() {
@@ -63,6 +78,7 @@ pub(super) fn steps(world: &World, bounds: &Bounds) -> Vec<Step> {
         turn_steps(world, bounds, T(n), turn, &mut steps);
     }
     session_steps(world, bounds, &mut steps);
+    extras::steps(world, bounds, &mut steps);
     steps.push(Step::Restart);
     steps
 }
@@ -178,7 +194,7 @@ fn turn_steps(world: &World, bounds: &Bounds, t: T, turn: &Turn, steps: &mut Vec
     let is_current = rules::current(view).is_some_and(|current| current.id == turn.id);
     match &turn.reservation {
         Some(reservation) => {
-            dispatch_steps(world, t, turn, steps);
+            dispatch_steps(world, bounds, t, turn, steps);
             if reservation.is_acknowledged && turn.end.is_none() {
                 steps.push(Step::Complete(t));
             }
@@ -215,11 +231,13 @@ fn turn_steps(world: &World, bounds: &Bounds, t: T, turn: &Turn, steps: &mut Vec
 }
 
 /// The responder's next steps with its reservation; each must be possible, so that no claim stays open (INV-34).
-fn dispatch_steps(world: &World, t: T, turn: &Turn, steps: &mut Vec<Step>) {
+fn dispatch_steps(world: &World, bounds: &Bounds, t: T, turn: &Turn, steps: &mut Vec<Step>) {
     let Some(reservation) = &turn.reservation else { return };
     let reply = world.reply(&turn.id);
     if reservation.is_acknowledged {
         steps.push(Step::Publish(t));
+    } else if bounds.is_pulled {
+        extras::worker_steps(world, t, turn, reservation, steps);
     } else if !reservation.is_attempted {
         steps.push(Step::GiveUp(t));
         if is_silent(&world.view, reservation) {
@@ -316,6 +334,18 @@ impl fmt::Display for Step {
             Self::Settle(t) => write!(f, "an operator settles the dispatch of {t}"),
             Self::Permit => write!(f, "the agent asks for a permission"),
             Self::Resolve => write!(f, "the permission is resolved"),
+            Self::Begin => write!(f, "the session is made"),
+            Self::Bind => write!(f, "the agent names the conversation"),
+            Self::Set(state) => write!(f, "the runtime says how the session stands: {state:?}"),
+            Self::Edit => write!(f, "the newest message is replaced"),
+            Self::Arm(b) => write!(f, "the fallback of {b} is armed"),
+            Self::Finalize(b) => write!(f, "the response to {b} is said to stand"),
+            Self::Claim(t, reply) => write!(f, "a worker claims {t}, and will do so: {reply:?}"),
+            Self::Extend(t) => write!(f, "the worker of {t} needs longer"),
+            Self::Lapse(t) => write!(f, "the lease of {t} runs out"),
+            Self::Revoke(t) => write!(f, "the offer {t} is taken back"),
+            Self::Expire => write!(f, "what is pending in a session that is over expires"),
+            Self::Remove => write!(f, "the session is deleted"),
             Self::Restart => write!(f, "the server crashes, starts and recovers"),
         }
     }

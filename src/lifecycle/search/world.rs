@@ -6,7 +6,8 @@ use uuid::Uuid;
 use crate::ids::{Epoch, Micros, Ordinal, PendingId, TurnId};
 use crate::lifecycle::fixtures;
 use crate::lifecycle::{
-    Change, Command, Decision, EventKind, QuestionGuard, Refusal, SessionState, SessionView, Stamp, TurnGuard,
+    Change, Command, Decision, EventKind, QuestionGuard, Refusal, SessionState, SessionView, Stamp, TaskRef,
+    TurnGuard,
 };
 
 /// The function under check, or one with a planted fault.
@@ -29,8 +30,13 @@ pub(super) struct Bounds {
     pub(super) has_watchdog: bool,
     /// Rows and messages are deleted.
     pub(super) has_deletes: bool,
-    /// What else a runtime and an operator do: states, permissions, notes, settling of unknown dispatches.
+    /// What else a runtime and an operator do: permissions, notes, settling of unknown dispatches.
     pub(super) has_extras: bool,
+    /// What is said of the session itself: its states, its conversation, its end; and what stands for itself elsewhere:
+    /// a fallback that is armed, a claim that is closed, a message that is replaced.
+    pub(super) has_states: bool,
+    /// Workers come for dispatches; nobody is called.
+    pub(super) is_pulled: bool,
 }
 
 /// What the executor did with a call, known to it alone until it is reported.
@@ -52,6 +58,8 @@ pub(super) struct World {
     pub(super) tick: i64,
     pub(super) epoch: Epoch,
     pub(super) asked: u8,
+    /// Where the runtime said that the session stands, while it stands there.
+    pub(super) stated: Option<SessionState>,
     /// Calls in flight, held in the memory of a responder.
     pub(super) calls: Vec<(TurnId, Reply)>,
     /// Prompts that the executor took or may have taken, by what they answer.
@@ -79,12 +87,19 @@ impl World {
             tick: 0,
             epoch: Epoch(1),
             asked: 0,
+            stated: None,
             calls: Vec::new(),
             dispatched: Vec::new(),
             returned: Vec::new(),
             started: Vec::new(),
             completed: Vec::new(),
         }
+    }
+
+    /// A task whose session is still to be made.
+    pub(super) fn unborn(bounds: &Bounds) -> Self {
+        let view = SessionView { task: Some(task()), ..SessionView::default() };
+        Self { view, ..Self::new(bounds) }
     }
 
     /// Time passes with every command; nothing but a watchdog's deadline may depend on it.
@@ -156,6 +171,12 @@ impl World {
             _ => Ok(()),
         }
     }
+}
+
+/// The one task that there is.
+pub(super) fn task() -> TaskRef {
+    let session = fixtures::session();
+    TaskRef { id: session.task_id, workspace_id: session.workspace_id, session_count: 0 }
 }
 
 fn add(known: &mut Vec<TurnId>, id: &TurnId, twice: &str) -> Result<(), String> {
