@@ -71,7 +71,7 @@ live:
 
 # Kills the real binary at every crash point, and at a sample of its system calls (SWEEP=full: at each one); the last
 # line has the numbers.
-crash:
+crash: tests/acp/peer/node_modules/.package-lock.json
 	SWEEP=$(SWEEP) cargo test --locked --features failpoints --test crash
 
 lint:

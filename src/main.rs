@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use answerable::config::{self, Flags, Settings};
 use answerable::serve::{self, Options};
-use answerable::{cli, demo, graphql, mcp, telemetry};
+use answerable::{cli, demo, dispatch, graphql, mcp, telemetry};
 use clap::{Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -67,15 +67,27 @@ enum Command {
     },
     #[command(name = demo::SUBCOMMAND, hide = true)]
     DemoAgent,
+    #[command(name = dispatch::GUARD, hide = true)]
+    GuardAgents,
 }
 
 const FAULT: u8 = 1;
 const BAD_SETTINGS: u8 = 2;
 const RECOVERY_REFUSED: u8 = 3;
 
-#[tokio::main]
-async fn main() -> ExitCode {
+fn main() -> ExitCode {
     match Cli::parse().command {
+        Command::GuardAgents => {
+            dispatch::guard_agents(std::io::stdin().lock());
+            ExitCode::SUCCESS
+        }
+        command => run(command),
+    }
+}
+
+#[tokio::main]
+async fn run(command: Command) -> ExitCode {
+    match command {
         Command::Serve { flags, demo } => run_server(*flags, demo).await,
         Command::Migrate { database } => end(cli::migrate(&database).await),
         Command::Check { database, json } => end(cli::check(&database, json).await),
@@ -87,6 +99,8 @@ async fn main() -> ExitCode {
         Command::Token(command) => end(cli::token(command).await),
         Command::Mcp { url, token } => end(mcp::bridge(&url, token.as_deref()).await),
         Command::DemoAgent => end(demo::run_agent().await),
+        // It needs no runtime.
+        Command::GuardAgents => ExitCode::SUCCESS,
     }
 }
 

@@ -19,7 +19,7 @@ use futures_util::future::BoxFuture;
 use crate::ids::{Generation, PendingId, SessionId, TurnId};
 use crate::lifecycle::SpokenAnswer;
 
-pub use acp::{Acp, Bounds, Room};
+pub use acp::{Acp, Bounds, GUARD, Room, guard_agents};
 pub use output::{Door, Failed, Output, Said, Verdict};
 pub use pull::{Offered, Pull};
 #[cfg(feature = "failpoints")]

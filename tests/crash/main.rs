@@ -11,6 +11,7 @@
 
 mod after;
 mod answers;
+mod coder;
 mod dispatch;
 mod fallback;
 mod loops;

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Mutex;
 
 use super::scene::{Scene, Template};
-use super::{answers, dispatch, fallback, starts, turns, waits};
+use super::{answers, coder, dispatch, fallback, starts, turns, waits};
 
 type Path = for<'s> fn(&'s Scene) -> Pin<Box<dyn Future<Output = ()> + 's>>;
 
@@ -80,6 +80,11 @@ const CELLS: &[(&str, Path)] = cells![
     dispatch::cp_39,
     dispatch::cp_39_committed,
     dispatch::cp_40,
+    coder::cp_27_coder,
+    coder::cp_28_coder,
+    coder::cp_29_coder,
+    coder::cp_30_coder,
+    coder::cp_31_coder,
     turns::cp_41,
     turns::cp_42,
     turns::cp_43,

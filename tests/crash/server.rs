@@ -13,7 +13,7 @@ use tokio::process::{Child, Command};
 /// How long a start, and the way to a crash point, may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// One run of the server.
+/// One run of the server; a settings file beside its database is its own.
 pub struct Server {
     child: Child,
     url: String,
@@ -49,7 +49,7 @@ pub fn program() -> &'static Path {
 }
 
 fn command(program: &Path, database: &Path, points: &str) -> Command {
-    let mut command = Command::new(program);
+    let (settings, mut command) = (database.with_extension("toml"), Command::new(program));
     command
         .args(["serve", "--listen", "127.0.0.1:0", "--log-filter", "warn", "--database"])
         .arg(format!("sqlite:{}", database.display()))
@@ -57,12 +57,14 @@ fn command(program: &Path, database: &Path, points: &str) -> Command {
         // A point that holds a thread leaves others to go on.
         .env("TOKIO_WORKER_THREADS", "8")
         .env("ANSWERABLE_RESPOND_WAIT_MS", "1500")
-        .env("ANSWERABLE_DISPATCH_TIMEOUT_MS", "1000")
+        // An agent that is a process has to start first.
+        .env("ANSWERABLE_DISPATCH_TIMEOUT_MS", if settings.exists() { "30000" } else { "1000" })
         .env("ANSWERABLE_READY_WAIT_MS", "1000")
         .env("ANSWERABLE_WAIT_POLL_MS", "200")
         .env("ANSWERABLE_WATCHDOG_MS", "400")
         .env("ANSWERABLE_WATCHDOG_PERIOD_MS", "50")
         .env("ANSWERABLE_SHUTDOWN_MS", "3000")
+        .envs(settings.exists().then_some(("ANSWERABLE_CONFIG", settings)))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);

@@ -191,7 +191,7 @@ impl AgentTask {
         let output = shared.output().ok_or("the server is not ready")?;
         let (dialect, place) = (shared.dialect(), shared.place());
         let door = output.admit(self.session_id.clone()).await.map_err(|error| error.to_string())?;
-        let started = Process::start(&shared.settings, &shared.tasks);
+        let started = Process::start(&shared.settings, &shared.guard, &shared.tasks);
         let (process, stdin, stdout) =
             started.map_err(|error| format!("the agent cannot be started: {}", error.kind()))?;
         let connected = Wire::connect(dialect, (stdin, stdout), shared.bounds.line_bytes_max, &shared.tasks);

@@ -5,6 +5,7 @@
 mod agent;
 mod attempt;
 mod dialect;
+mod guard;
 mod pipe;
 mod process;
 mod transcript;
@@ -28,8 +29,11 @@ use super::{Dispatch, Executor, Outcome, Output, Revocation};
 
 use agent::{AgentTask, Order, Prompt};
 use attempt::{Attempt, Ticket};
+use guard::Guard;
+
 use dialect::{Dialect, Place, V1, V2};
 
+pub use guard::{SUBCOMMAND as GUARD, guard_agents};
 pub use transcript::Room;
 
 /// Orders that wait for one agent.
@@ -77,6 +81,7 @@ struct Handle {
 struct Shared {
     settings: config::Acp,
     bridge: PathBuf,
+    guard: Arc<Guard>,
     bounds: Bounds,
     tasks: Tasks,
     output: OnceLock<Arc<dyn Output>>,
@@ -158,10 +163,12 @@ fn make_room(agents: &mut HashMap<SessionId, Handle>, max: usize) -> Result<(), 
 pub struct Acp(Arc<Shared>);
 
 impl Acp {
-    /// Runs nothing before it is prompted. `bridge` is this binary, for agents that reach no MCP server over HTTP.
+    /// Runs nothing before it is prompted. `bridge` is this binary, for agents that reach no MCP server over HTTP,
+    /// and for the guard that ends agents with their server.
     pub fn new(settings: config::Acp, bridge: PathBuf, bounds: Bounds, tasks: Tasks) -> Self {
         Self(Arc::new(Shared {
             settings,
+            guard: Guard::new(bridge.clone()),
             bridge,
             bounds,
             tasks,

@@ -1,6 +1,7 @@
 //! An agent's process, with all that it starts: one process group, which ends as a whole. May import: tasks, config.
 
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -10,6 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config;
 use crate::tasks::Tasks;
+
+use super::guard::Guard;
 
 /// Bytes of what an agent writes to its log that are looked at together.
 const LOG_BYTES: usize = 4_096;
@@ -28,6 +31,7 @@ impl Process {
     /// The command cannot be started.
     pub(super) fn start(
         settings: &config::Acp,
+        guard: &Arc<Guard>,
         tasks: &Tasks,
     ) -> std::io::Result<(Self, ChildStdin, ChildStdout)> {
         let mut child = Command::new(&settings.command)
@@ -44,6 +48,7 @@ impl Process {
         let pipes = child.stdin.take().zip(child.stdout.take()).zip(child.stderr.take());
         let ((stdin, stdout), stderr) = pipes.ok_or_else(|| std::io::Error::other("it has no pipes"))?;
         let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        let watched = group.map(|group| guard.watch(group));
         let ended = CancellationToken::new();
         let over = ended.clone();
         tasks.spawn("agent process", async move {
@@ -53,6 +58,7 @@ impl Process {
             }
             // What it started does not outlive it, and holds its pipes no longer.
             kill(group, Signal::KILL);
+            drop(watched);
             over.cancel();
         });
         tasks.spawn("agent log", log(stderr, settings.log_stderr));

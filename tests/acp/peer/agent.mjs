@@ -1,4 +1,4 @@
-// An ACP agent of the first version on the protocol's own SDK. It does what a word `do:…` of its prompt says, and writes
+// An ACP agent of the first version on the protocol's own SDK. It does what a word `do:…` of its prompt or PEER_DO says, and writes
 // what happens to it as JSON lines into the file PEER_JOURNAL.
 import { spawn } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
@@ -7,7 +7,7 @@ import * as acp from '@agentclientprotocol/sdk';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 
-const { PEER_JOURNAL, PEER_START, PEER_CAN, PEER_MCP = 'http', PEER_LATE_MS = '3000' } = process.env;
+const { PEER_JOURNAL, PEER_START, PEER_CAN, PEER_MCP = 'http', PEER_DO = 'twice', PEER_LATE_MS = '3000' } = process.env;
 const note = (event, more = {}) => appendFileSync(PEER_JOURNAL, `${JSON.stringify({ event, pid: process.pid, ...more })}\n`);
 const never = () => new Promise(() => {});
 const later = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -89,7 +89,7 @@ async function prompt({ params: { sessionId, prompt: content }, client }) {
   const text = content.map((block) => block.text).join('');
   note('prompt', { sessionId, text });
   const cancelled = new Promise((resolve) => cancels.set(sessionId, resolve));
-  const script = scripts[/do:(\w+)/.exec(text)?.[1] ?? 'twice'];
+  const script = scripts[/do:(\w+)/.exec(text)?.[1] ?? PEER_DO];
   const stopReason = await script({ ...teller(client, sessionId), client, sessionId, cancelled });
   note('done', { stopReason: stopReason ?? 'end_turn' });
   return { stopReason: stopReason ?? 'end_turn' };
@@ -126,4 +126,7 @@ const agent = acp.agent({ name: 'peer' })
   });
 const connection = agent.connect(acp.ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin)));
 await connection.closed;
-process.exit(0);
+// A deaf agent does not end when its server is gone.
+if (PEER_START !== 'deaf') process.exit(0);
+process.stdout.on('error', () => {});
+setInterval(() => {}, 1000);

@@ -97,8 +97,8 @@ async fn call(server: &Caller, query: &str, variables: Value) -> Value {
 }
 
 /// The server's settings with the agent in them, as a file.
-fn settings(dir: &TempDir) -> (String, super::stage::Journal) {
-    let (agent, journal) = peer(dir.path(), &[("PEER_CAN", "load")]);
+fn settings(dir: &TempDir, env: &[(&str, &str)]) -> (String, super::stage::Journal) {
+    let (agent, journal) = peer(dir.path(), env);
     let env: Vec<_> = agent.env.iter().map(|(name, value)| format!("{name} = {:?}", value.expose())).collect();
     let text = format!(
         "[executors.{NAME}]\nkind = 'acp'\ncommand = 'node'\nargs = {:?}\ncwd = {:?}\nenv_inherit = []\nenv = {{ {} }}\n",
@@ -111,20 +111,39 @@ fn settings(dir: &TempDir) -> (String, super::stage::Journal) {
     (path.display().to_string(), journal)
 }
 
+/// A session whose agent took that prompt, and what was said of that.
+async fn begin(local: &Caller, text: &str) -> (Value, Value) {
+    let task = call(local, CREATE_TASK, json!({ "input": { "title": "t" } })).await["taskId"].clone();
+    let input = json!({ "input": { "taskId": task, "executor": NAME } });
+    let session = call(local, CREATE_SESSION, input).await["sessionId"].clone();
+    let input = json!({ "input": { "sessionId": session, "text": text, "clientKey": "p" } });
+    let prompted = call(local, SEND_PROMPT, input).await;
+    assert_eq!(prompted["__typename"], "PromptAccepted", "{prompted}");
+    (session, prompted)
+}
+
+/// Its input is closed and it takes no notice; what it started is of its group.
+#[tokio::test]
+async fn kill_9_of_the_server_ends_an_agent_that_would_outlive_it_with_all_that_it_started() {
+    let dir = TempDir::new().unwrap();
+    let (config, journal) = settings(&dir, &[("PEER_START", "deaf")]);
+    let server = Server::start_with(&dir.path().join("kill.db"), &["--config", &config]).await;
+    begin(&server.caller(), "do:brood").await;
+    let child = journal.until("child", 1).await[0]["child"].clone();
+    server.kill().await;
+    gone(&journal.of("start")[0]["pid"]).await;
+    gone(&child).await;
+}
+
 /// The turn has nobody behind it any more: it stays current, what it asked is answered, prompts are admitted.
 #[tokio::test]
 async fn kill_9_of_the_server_leaves_the_question_answerable_and_the_session_open() {
     let dir = TempDir::new().unwrap();
-    let (config, journal) = settings(&dir);
+    let (config, journal) = settings(&dir, &[("PEER_CAN", "load")]);
     let database = dir.path().join("kill.db");
     let server = Server::start_with(&database, &["--config", &config]).await;
     let local = server.caller();
-    let task = call(&local, CREATE_TASK, json!({ "input": { "title": "t" } })).await["taskId"].clone();
-    let input = json!({ "input": { "taskId": task, "executor": NAME } });
-    let session = call(&local, CREATE_SESSION, input).await["sessionId"].clone();
-    let input = json!({ "input": { "sessionId": session, "text": "do:ask", "clientKey": "p" } });
-    let prompted = call(&local, SEND_PROMPT, input).await;
-    assert_eq!(prompted["__typename"], "PromptAccepted", "{prompted}");
+    let (session, prompted) = begin(&local, "do:ask").await;
     let active = "query($id: ID!) { session(id: $id) { state currentTurn { id end }
       activeClarification { pendingId state } } }";
     let seen = eventually("a question", async || {
