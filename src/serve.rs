@@ -318,7 +318,6 @@ async fn begin(options: Options, store: Store, tasks: Tasks) -> Result<Running, 
         limits: options.limits,
     });
     let recovery = authority.recover().await?;
-    authority.end_orphaned_turns().await?;
     crash::point("CP-57");
     tasks.spawn("relay", relay.clone().run(tasks.stop()));
     tasks.spawn("watchdogs", authority.clone().watch());

@@ -10,7 +10,7 @@ use crate::dispatch::{Door, Failed, Output, Said, Verdict};
 use crate::ids::{AgentSessionId, Generation, MessageId, PermissionId, SessionId, TurnId};
 use crate::lifecycle::{Command, ExpectedTurn, Focus, NewMessage, Refusal};
 
-use super::{Authority, Error, Inner, RecoveryError};
+use super::{Authority, Error, Inner};
 
 /// How a permission was decided, as its row says it.
 const VERDICTS: [(&str, Verdict); 3] =
@@ -26,14 +26,7 @@ impl Authority {
 
     /// Ends the turns that agents of an earlier server worked on: they died with it, and a turn that nobody works on
     /// must not keep its session from another prompt. It stays the current turn, and what it asked stays, detached.
-    ///
-    /// # Errors
-    /// The start must be refused; the next one retries.
-    pub async fn end_orphaned_turns(&self) -> Result<(), RecoveryError> {
-        self.end_orphans().await.map_err(RecoveryError::Failed)
-    }
-
-    async fn end_orphans(&self) -> Result<(), Error> {
+    pub(super) async fn end_orphaned_turns(&self) -> Result<(), Error> {
         let runners = self.0.parts.executors.names_of_runners();
         for (session, turn) in self.store().open_turns(&runners).await? {
             let focus = Focus { turn_id: Some(turn.clone()), ..Focus::default() };

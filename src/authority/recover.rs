@@ -23,7 +23,7 @@ pub enum RecoveryError {
 }
 
 impl Authority {
-    /// Recovers every session that needs it, then replays the outbox to empty. A second run changes nothing.
+    /// Recovers every session that needs it, ends turns that have nobody behind them, then replays the outbox to empty. A second run changes nothing.
     ///
     /// # Errors
     /// The start must be refused; the next one retries.
@@ -38,6 +38,7 @@ impl Authority {
         for session in sessions {
             add(&mut total, self.recover_session(&session).await.map_err(RecoveryError::Failed)?);
         }
+        self.end_orphaned_turns().await.map_err(RecoveryError::Failed)?;
         crash::point("CP-52");
         self.0.parts.relay.drain().await?;
         Ok(total)
