@@ -30,7 +30,7 @@ pub(super) fn is_left(view: &SessionView, command: &Command, effect: &Effect) ->
             None => view.bundle(&outcome.pending_id).is_some(),
         },
         (Command::RegisterWaiter(_, waiter), Effect::Outcome(_)) => view.waiters.iter().any(|w| &w.id == waiter),
-        (Command::AcceptTurn(_), Effect::Turn(turn)) => view.turn(turn).is_some(),
+        (Command::AcceptTurn(_) | Command::FireWatchdog(_), Effect::Turn(turn)) => view.turn(turn).is_some(),
         (Command::ClaimDispatch(turn, lease), Effect::Turn(_)) => {
             view.turn(turn).is_some_and(|turn| turn.lease.as_ref() == Some(lease))
         }

@@ -1,5 +1,5 @@
 //! Fault loops: the n-th store call, bus publish or agent call of a path fails, or its n-th await is dropped, for every
-//! n until the path ends untouched. Whatever its caller was told has to be so. May import: world, the crate.
+//! n until the path ends untouched. Whatever its caller was told has to be so. May import: peers, world, the crate.
 
 use std::collections::BTreeSet;
 use std::future::{Future, poll_fn};
@@ -10,6 +10,7 @@ use std::task::Poll;
 
 use answerable::lifecycle::BundleState;
 
+use super::peers::Agent;
 use super::world::{PATHS, Stand, Told, World};
 
 /// Which call breaks, and how.
@@ -24,8 +25,12 @@ const FAULTS: &[(&str, &str)] = &[
     ("bus", ""),
 ];
 /// What an agent does instead of taking a prompt; what comes of taking a hung call back.
-const AGENTS: &[(&str, &str)] =
+const DEEDS: &[(&str, &str)] =
     &[("reject", ""), ("unknown", ""), ("hang", "revoked"), ("hang", "accepted"), ("hang", "unknown")];
+/// The same of workers: an offer that nobody claims is taken back for certain.
+const WORKERS_DO: &[(&str, &str)] = &[("reject", ""), ("unknown", ""), ("hang", "revoked")];
+/// The same of a coding agent, which does as its prompt says.
+const CODERS_DO: &[(&str, &str)] = &[("reject", "do:refuse"), ("unknown", "do:vanish"), ("hang", "do:hang")];
 /// A path makes fewer calls and awaits than this.
 const MOST: usize = 200;
 
@@ -42,19 +47,31 @@ impl Found {
     }
 }
 
-/// Runs every loop, one after another: the points of a process are shared.
-pub fn run() -> Found {
+/// Which paths are walked with which agent. What comes before the agent is called is the same for all: the paths of
+/// those outside are the two that call it.
+fn walks() -> impl Iterator<Item = (&'static str, Agent)> {
+    let outside = [Agent::Webhook, Agent::Workers, Agent::Coder];
+    let calls = outside.into_iter().flat_map(|agent| ["answer", "prompt"].map(|path| (path, agent)));
+    PATHS.iter().map(|path| (*path, Agent::Recording)).chain(calls)
+}
+
+/// Runs every loop, one after another: the points of a process are shared. `is_full`: also those in which each step
+/// starts a process.
+pub fn run(is_full: bool) -> Found {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let mut found = Found::default();
     runtime.block_on(async {
         let scenario = fail::FailScenario::setup();
-        for path in PATHS {
-            let mut walk = Walk { world: World::new().await, path, walked: Vec::new(), found: &mut found };
-            for (call, how) in FAULTS {
-                walk.nth_call(call, how).await;
+        for (path, agent) in walks() {
+            let world = World::new(agent).await;
+            let mut walk = Walk { world, path, agent, walked: Vec::new(), found: &mut found };
+            if is_full || agent != Agent::Coder {
+                for (call, how) in FAULTS {
+                    walk.nth_call(call, how).await;
+                }
+                walk.nth_await().await;
             }
-            walk.nth_await().await;
-            if ["answer", "prompt"].contains(path) {
+            if ["answer", "prompt"].contains(&path) {
                 walk.agents().await;
             }
             Box::pin(walk.after_restart()).await;
@@ -68,17 +85,22 @@ pub fn run() -> Found {
 struct Walk<'f> {
     world: World,
     path: &'static str,
+    agent: Agent,
     walked: Vec<(Stand, Told, String)>,
     found: &'f mut Found,
 }
 
 impl Walk<'_> {
     async fn begin(&self) -> Stand {
-        let stand = self.world.stand().await;
+        let stand = self.world.stand(self.path).await;
         if Stand::needs_waiter(self.path) {
             stand.wait_beside().await;
         }
         stand
+    }
+
+    fn title(&self) -> String {
+        format!("{} by {}", self.path, self.agent.name())
     }
 
     async fn nth_call(&mut self, call: &str, how: &str) {
@@ -88,7 +110,7 @@ impl Walk<'_> {
             fail::cfg(call, &format!("{before}1*return({how})->off")).unwrap();
             let told = stand.clone().walk(self.path).await;
             fail::remove(call);
-            self.judge(stand, told, format!("{}: {call} {how}, call {n}", self.path)).await;
+            self.judge(stand, told, format!("{}: {call} {how}, call {n}", self.title())).await;
         }
     }
 
@@ -109,15 +131,23 @@ impl Walk<'_> {
 
     /// What an agent does instead of taking a prompt, and what its caller is told.
     async fn agents(&mut self) {
-        for (agent, revoked) in AGENTS {
-            let stand = self.begin().await;
-            fail::cfg("agent", &format!("1*return({agent})")).unwrap();
+        let deeds = match self.agent {
+            Agent::Recording | Agent::Webhook => DEEDS,
+            Agent::Workers => WORKERS_DO,
+            Agent::Coder => CODERS_DO,
+        };
+        for (deed, revoked) in deeds {
+            let mut stand = self.begin().await;
+            fail::cfg("agent", &format!("1*return({deed})")).unwrap();
             fail::cfg("revoke", &format!("1*return({revoked})")).unwrap();
+            self.world.peers().do_next(deed, revoked);
+            stand.says = revoked;
             let told = stand.clone().walk(self.path).await;
+            self.world.peers().do_next("", "");
             fail::remove("agent");
             fail::remove("revoke");
-            let name = format!("{}: the agent says {agent} {revoked}", self.path);
-            let wanted = match (*agent, *revoked) {
+            let name = format!("{}: the agent says {deed} {revoked}", self.title());
+            let wanted = match (*deed, *revoked) {
                 ("reject", _) | (_, "revoked") => Told::Retryable,
                 ("hang", "accepted") => Told::Done,
                 _ => Told::Final,
@@ -135,7 +165,7 @@ impl Walk<'_> {
             let stand = self.begin().await;
             let told = cut(stand.clone().walk(self.path), n).await;
             let is_whole = told.is_some();
-            self.judge(stand, told.unwrap_or(Told::No), format!("{}: dropped at await {n}", self.path)).await;
+            self.judge(stand, told.unwrap_or(Told::No), format!("{}: dropped at await {n}", self.title())).await;
             if is_whole {
                 return;
             }

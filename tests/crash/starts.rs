@@ -1,5 +1,5 @@
-//! Cells of the start itself: recovery cut short anywhere, replay refused, metadata that cannot be read, a polite end,
-//! a second server. May import: its siblings, the crate.
+//! Cells of the start itself: recovery cut short anywhere, replay refused, metadata that cannot be read, a second
+//! server. May import: its siblings, the crate.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -255,32 +255,6 @@ pub async fn cp_57(scene: &Scene) {
     let before = scene.dump();
     scene.restart().await.kill().await;
     assert_eq!(scene.dump(), before, "a second recovery changed something");
-}
-
-/// Held at a point, asked to stop: what is under way ends in order, or is taken up by the next start.
-pub async fn cp_61(scene: &Scene) {
-    for point in ["CP-09", "CP-26", "CP-27", "CP-28", "CP-29", "CP-30", "CP-39", "CP-31", "CP-33"] {
-        let cell = Scene::copied(scene);
-        let server = cell.armed(&format!("{point}=sleep(300)")).await;
-        let acts = acts(&cell, &server);
-        let stop = async {
-            tokio::time::sleep(Duration::from_millis(150)).await;
-            server.terminate().await
-        };
-        let (answered, ended) = tokio::join!(acts.respond("answer"), stop);
-        assert_eq!(ended.code, Some(0), "{point}: {ended:?}");
-        let server = cell.restart().await;
-        let state = facts(&cell).await;
-        let is_told = answered.as_ref().is_some_and(|told: &Value| told["__typename"] == "ResponseAccepted");
-        let is_open = !state.open().is_empty();
-        assert!(!(is_told && is_open), "{point}: an acknowledged answer is gone");
-        assert!(
-            cell.dispatches() <= 1 && !(is_open && cell.dispatches() > 0),
-            "{point}: {:?}",
-            cell.agent_lines()
-        );
-        server.kill().await;
-    }
 }
 
 pub async fn cp_62(scene: &Scene) {

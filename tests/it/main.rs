@@ -8,6 +8,7 @@ mod acp;
 mod api;
 mod app;
 mod kill;
+mod peers;
 mod pull;
 mod receiver;
 mod scenarios;
