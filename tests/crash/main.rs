@@ -16,6 +16,7 @@ mod fallback;
 mod loops;
 mod matrix;
 mod peers;
+mod power;
 mod scene;
 mod server;
 mod starts;

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Mutex;
 
 use super::scene::{Scene, Template};
-use super::{answers, coder, dispatch, fallback, starts, stops, turns, waits};
+use super::{answers, coder, dispatch, fallback, power, starts, stops, turns, waits};
 
 type Path = for<'s> fn(&'s Scene) -> Pin<Box<dyn Future<Output = ()> + 's>>;
 
@@ -109,6 +109,8 @@ const CELLS: &[(&str, Path)] = cells![
     starts::flags,
     starts::cp_56,
     starts::cp_57,
+    power::cp_58,
+    power::cp_58_live,
     stops::cp_61,
     stops::cp_61_live,
     stops::cp_61_others,
@@ -122,7 +124,6 @@ const LAST: usize = 62;
 
 /// Crash points that this matrix cannot reach, and why.
 const WITHOUT: &[(&str, &str)] = &[
-    ("cp_58", "needs a file system that loses what was not synced"),
     ("cp_59", "needs PostgreSQL: a backend is ended during its commit"),
     ("cp_60", "needs PostgreSQL: its connection is cut behind a commit"),
 ];
