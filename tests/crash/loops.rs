@@ -11,7 +11,7 @@ use std::task::Poll;
 use answerable::lifecycle::BundleState;
 
 use super::peers::Agent;
-use super::world::{PATHS, Stand, Told, World};
+use super::world::{FALL_BACK, PATHS, Stand, Told, World};
 
 /// Which call breaks, and how.
 const FAULTS: &[(&str, &str)] = &[
@@ -22,6 +22,7 @@ const FAULTS: &[(&str, &str)] = &[
     ("store.written", "unknown"),
     ("store.read", "busy"),
     ("store.read", "io"),
+    ("store.read", "lost"),
     ("bus", ""),
 ];
 /// What an agent does instead of taking a prompt; what comes of taking a hung call back.
@@ -48,10 +49,12 @@ impl Found {
 }
 
 /// Which paths are walked with which agent. What comes before the agent is called is the same for all: the paths of
-/// those outside are the two that call it.
-fn walks() -> impl Iterator<Item = (&'static str, Agent)> {
+/// those outside are the ones that call it.
+fn walks(is_full: bool) -> impl Iterator<Item = (&'static str, Agent)> {
     let outside = [Agent::Webhook, Agent::Workers, Agent::Coder];
-    let calls = outside.into_iter().flat_map(|agent| ["answer", "prompt"].map(|path| (path, agent)));
+    let is_walked = move |path: &&str| is_full || *path != FALL_BACK;
+    let paths = ["answer", "prompt", FALL_BACK].into_iter().filter(is_walked);
+    let calls = outside.into_iter().flat_map(move |agent| paths.clone().map(move |path| (path, agent)));
     PATHS.iter().map(|path| (*path, Agent::Recording)).chain(calls)
 }
 
@@ -62,7 +65,7 @@ pub fn run(is_full: bool) -> Found {
     let mut found = Found::default();
     runtime.block_on(async {
         let scenario = fail::FailScenario::setup();
-        for (path, agent) in walks() {
+        for (path, agent) in walks(is_full) {
             let world = World::new(agent).await;
             let mut walk = Walk { world, path, agent, walked: Vec::new(), found: &mut found };
             if is_full || agent != Agent::Coder {

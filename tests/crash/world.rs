@@ -171,7 +171,7 @@ impl World {
 }
 
 /// An agent that takes an answer and is silent is prompted with it.
-const FALL_BACK: &str = "answer and fall back";
+pub const FALL_BACK: &str = "answer and fall back";
 
 fn question(prompt: &str) -> AskInput {
     let question = QuestionInput {
