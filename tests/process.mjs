@@ -16,6 +16,7 @@ export class Process {
   /** `env`: settings that differ from the usual ones. */
   constructor(env = {}) {
     this.#env = { ...process.env, ...env };
+    process.setMaxListeners(0); // one for each server of a suite
     process.once('exit', () => this.#child?.kill('SIGKILL')); // a failed test leaves no server behind
   }
 
