@@ -2,7 +2,7 @@
 
 BIN := target/release/answerable
 
-.PHONY: run build test unit it mcp live crash lint deny bench search tools web-build web browser chromium
+.PHONY: run build test unit it mcp live field crash lint deny bench search tools web-build web browser chromium
 
 # Builds the server and starts it with a scripted agent that asks; answer at http://127.0.0.1:8787/
 run: build
@@ -29,7 +29,7 @@ web-example/node_modules: web-example/package-lock.json
 	@touch $@
 
 # Everything that the tests need, then all of them.
-test: tools lint deny web unit it mcp live browser crash
+test: tools lint deny web unit it mcp live field browser crash
 
 unit: tests/acp/peer/node_modules/.package-lock.json
 	cargo test --locked --lib --bins --test tidy
@@ -68,6 +68,11 @@ chromium:
 live:
 	cargo build --locked --bin answerable
 	ANSWERABLE_BIN=target/debug/answerable tests/live/run.sh
+
+# Faults that users of comparable software met, tried on the real binary; tests/field/README.md is the table.
+field:
+	cargo build --locked --bin answerable
+	ANSWERABLE_BIN=target/debug/answerable tests/field/run.sh
 
 # Kills the real binary at every crash point, and at a sample of its system calls (SWEEP=full: at each one); the last
 # line has the numbers.

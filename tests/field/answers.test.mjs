@@ -190,7 +190,7 @@ probe('E19', 'killed at any moment of an answer, a second restart finds nothing 
   const all = () => stage.sql([
     row('task_session_messages', 'id, turn_id, metadata, updated_us'),
     row('task_session_turns', 'id, metadata, ended_us'),
-    row('task_sessions', 'id, state, revision_epoch, revision_sequence'),
+    row('task_sessions', 'id, state, generation, sequence'),
     row('outbox_events', 'position, event_id, body'),
   ].join(' UNION ALL '));
   for (let run = 0; run < 12; run += 1) {

@@ -226,7 +226,7 @@ impl Ask {
         };
         match wait(ctx, asked.outcome, asked.waiting, bound).await? {
             Ok(heard) => Ok(AskClarificationResult::Done(told(ctx, heard, asked.is_new).await?)),
-            Err(error) => Err(fault(error)),
+            Err(error) => refused(error),
         }
     }
 
@@ -246,7 +246,7 @@ impl Ask {
         };
         match wait(ctx, awaited.outcome, awaited.waiting, bound).await? {
             Ok(heard) => Ok(AwaitClarificationResult::Done(told(ctx, heard, false).await?)),
-            Err(error) => Err(fault(error)),
+            Err(error) => refused(error),
         }
     }
 }
