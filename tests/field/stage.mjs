@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { dirname } from 'node:path';
 import { test } from 'node:test';
 
 import { follow } from '../live/follow.mjs';
@@ -101,6 +102,7 @@ export class Stage extends Process {
     this.agent.end();
     await this.stop('SIGKILL').catch(() => {});
     assert.match(execFileSync(BINARY, ['check', '--database', `sqlite:${this.database}`], { encoding: 'utf8' }), /violations=0/);
+    rmSync(dirname(this.database), { recursive: true });
   }
 
   /** Rows of the file, as an outsider sees them; a statement that changes something is committed. */

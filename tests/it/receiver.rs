@@ -118,7 +118,7 @@ async fn a_receiver_killed_with_the_prompt_in_its_hands_leaves_it_unknown() {
 #[tokio::test]
 async fn a_command_that_hangs_past_the_deadline_is_taken_back_by_a_signed_delete() {
     let revocable = |webhook: &mut Webhook| webhook.can_revoke = true;
-    let stage = stage("echo >> begun; exec sleep 1000", Duration::from_secs(3), revocable).await;
+    let stage = stage("echo >> begun; exec sleep 60", Duration::from_secs(3), revocable).await;
     is_failed(&stage.respond("one").await, "REJECTED", true);
     assert_eq!((stage.state().await, stage.begun()), (json!("ACTIVE_DETACHED"), 1));
     stage.app.finish().await;
@@ -127,7 +127,7 @@ async fn a_command_that_hangs_past_the_deadline_is_taken_back_by_a_signed_delete
 #[tokio::test]
 async fn a_post_that_is_repeated_under_its_id_is_taken_once() {
     let again = |webhook: &mut Webhook| webhook.redelivery = Redelivery::Idempotent;
-    let stage = stage("echo >> begun; exec sleep 1000", Duration::from_secs(20), again).await;
+    let stage = stage("echo >> begun; exec sleep 60", Duration::from_secs(20), again).await;
     assert_eq!(stage.respond("one").await["__typename"], "ResponseAccepted");
     assert_eq!(stage.begun(), 1);
     stage.app.finish().await;
