@@ -1,7 +1,7 @@
 // Sections K, L and N of the table: many at once, and callers that hang up.
 import assert from 'node:assert/strict';
 
-import { TEXT, WHITE, pause, probe } from './stage.mjs';
+import { TEXT, WHITE, pause, probe, until } from './stage.mjs';
 
 const RESPOND = 'mutation($input: RespondInput!) { respond(input: $input) { __typename } }';
 
@@ -50,6 +50,7 @@ probe('L3', 'after a caller hung up, an outsider can write at once', async (stag
 probe('L7', 'an answer whose caller hung up goes on to its end', { script: ['hang'] }, async (stage) => {
   const asked = await stage.ask(await stage.session());
   await hangUp(stage, asked, 300);
+  await until('the agent has it', () => stage.agent.prompts.length === 1);
   stage.agent.release();
   const again = await stage.respond(asked);
   assert.deepEqual([again.__typename, again.replayed], ['ResponseAccepted', true]);

@@ -319,7 +319,7 @@ probe('C8', 'an answer at the very end of a wait reaches the waiter or begins a 
     const asked = await stage.ask(session);
     const begun = Date.now();
     const { outcome } = await stage.live(asked, 1);
-    await pause(1_000 + (run - runs / 2) * 4 - (Date.now() - begun));
+    await pause(1_000 + (run - runs / 3) * 12 - (Date.now() - begun)); // from 240 ms before to 470 ms behind
     assert.equal((await stage.respond(asked)).__typename, 'ResponseAccepted');
     const sent = stage.agent.prompts.filter(({ data }) => data.pendingId === asked).length;
     assert.deepEqual([(await outcome).status, sent], sent ? ['PENDING', 1] : ['ANSWERED', 0]);
