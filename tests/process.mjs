@@ -7,6 +7,9 @@ import { createInterface } from 'node:readline';
 
 export const BINARY = process.env.ANSWERABLE_BIN ?? 'target/debug/answerable';
 
+const running = new Set();
+process.once('exit', () => running.forEach((child) => child.kill('SIGKILL'))); // a failed test leaves no server behind
+
 export class Process {
   #child;
   #env;
@@ -16,8 +19,6 @@ export class Process {
   /** `env`: settings that differ from the usual ones. */
   constructor(env = {}) {
     this.#env = { ...process.env, ...env };
-    process.setMaxListeners(0); // one for each server of a suite
-    process.once('exit', () => this.#child?.kill('SIGKILL')); // a failed test leaves no server behind
   }
 
   /** Host and port, the same after a restart. */
@@ -32,12 +33,15 @@ export class Process {
   /** Resolves when the port is open. A second start uses the same address and database. */
   async start(...flags) {
     const args = ['serve', '--listen', this.#address, '--database', `sqlite:${this.database}`, ...flags];
-    this.#child = spawn(BINARY, args, { env: this.#env, stdio: ['ignore', 'pipe', 'inherit'] });
-    for await (const line of createInterface({ input: this.#child.stdout })) {
+    const child = spawn(BINARY, args, { env: this.#env, stdio: ['ignore', 'pipe', 'inherit'] });
+    this.#child = child;
+    running.add(child);
+    child.once('exit', () => running.delete(child));
+    for await (const line of createInterface({ input: child.stdout })) {
       const address = /http:\/\/([\d.]+:\d+)/.exec(line)?.[1];
       if (address) {
         this.#address = address;
-        this.#child.stdout.resume();
+        child.stdout.resume();
         return this;
       }
     }
@@ -51,11 +55,16 @@ export class Process {
     return ended;
   }
 
-  /** The data of an operation; errors are thrown. */
-  async graphql(query, variables, token) {
+  /** The response to an operation; `signal` hangs up. */
+  post(query, variables, { token, signal } = {}) {
     const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) };
     const body = JSON.stringify({ query, variables });
-    const response = await fetch(`http://${this.#address}/graphql`, { method: 'POST', headers, body });
+    return fetch(`http://${this.#address}/graphql`, { method: 'POST', headers, body, signal });
+  }
+
+  /** The data of an operation; errors are thrown. */
+  async graphql(query, variables, token) {
+    const response = await this.post(query, variables, { token });
     const { data, errors } = await response.json();
     if (errors) throw new Error(JSON.stringify(errors));
     return data;

@@ -23,7 +23,8 @@ pub enum RecoveryError {
 }
 
 impl Authority {
-    /// Recovers every session that needs it, ends turns that have nobody behind them, then replays the outbox to empty. A second run changes nothing.
+    /// Recovers every session that needs it, ends turns that have nobody behind them, then replays the outbox to empty.
+    /// A second run changes nothing.
     ///
     /// # Errors
     /// The start must be refused; the next one retries.

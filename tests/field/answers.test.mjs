@@ -163,8 +163,7 @@ probe('E17', 'who lost the line and sends the same again gets the first outcome'
   const asked = await stage.ask(await stage.session());
   const cut = new AbortController();
   const query = 'mutation($input: RespondInput!) { respond(input: $input) { __typename } }';
-  const body = JSON.stringify({ query, variables: { input: { pendingId: asked, clientKey: `answer ${asked}`, answers: WHITE } } });
-  const call = fetch(`http://${stage.address}/graphql`, { method: 'POST', headers: { 'content-type': 'application/json' }, body, signal: cut.signal });
+  const call = stage.post(query, { input: { pendingId: asked, clientKey: `answer ${asked}`, answers: WHITE } }, cut);
   await until('the agent has it', () => stage.agent.prompts.length === 1);
   cut.abort();
   await assert.rejects(call);

@@ -7,9 +7,8 @@ const RESPOND = 'mutation($input: RespondInput!) { respond(input: $input) { __ty
 
 /** A response whose client hangs up after so many milliseconds. */
 async function hangUp(stage, pendingId, ms) {
-  const body = JSON.stringify({ query: RESPOND, variables: { input: { pendingId, clientKey: `answer ${pendingId}`, answers: WHITE } } });
-  const headers = { 'content-type': 'application/json' };
-  await fetch(`http://${stage.address}/graphql`, { method: 'POST', headers, body, signal: AbortSignal.timeout(ms) }).then((response) => response.text(), () => {});
+  const input = { pendingId, clientKey: `answer ${pendingId}`, answers: WHITE };
+  await stage.post(RESPOND, { input }, { signal: AbortSignal.timeout(ms) }).then((response) => response.text()).catch(() => {});
 }
 
 probe('K1', 'sixty-four answers and as many turns at once meet no lock', async (stage) => {

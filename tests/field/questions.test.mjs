@@ -304,8 +304,8 @@ probe('C6', 'an agent whose call is cut ten times waits on the same question, an
 /** A wait whose client hangs up while it waits. */
 async function cutWait(stage, pendingId) {
   const cut = new AbortController();
-  const body = JSON.stringify({ query: 'mutation($p: ID!) { awaitClarification(pendingId: $p, waitSeconds: 30) { __typename } }', variables: { p: pendingId } });
-  const call = fetch(`http://${stage.address}/graphql`, { method: 'POST', headers: { 'content-type': 'application/json' }, body, signal: cut.signal });
+  const query = 'mutation($p: ID!) { awaitClarification(pendingId: $p, waitSeconds: 30) { __typename } }';
+  const call = stage.post(query, { p: pendingId }, cut);
   await until('it waits', async () => (await stage.bundle(pendingId)).state === 'ACTIVE_LIVE');
   cut.abort();
   await assert.rejects(call);

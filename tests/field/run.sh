@@ -3,12 +3,8 @@
 # names another binary than target/debug/answerable.
 set -eu
 cd "$(dirname "$0")/../.."
-peers=tests/live
-
-if [ ! "$peers/node_modules/.package-lock.json" -nt "$peers/package-lock.json" ]; then
-    npm ci --prefix "$peers" --no-audit --no-fund --ignore-scripts
-    touch "$peers/node_modules/.package-lock.json"
-fi
+. tests/peers.sh
+peers tests/live
 [ -n "${ANSWERABLE_BIN:-}" ] || cargo build --quiet --locked --bin answerable
 
 node --test --test-force-exit --test-concurrency=2 --test-reporter=dot tests/field/*.test.mjs

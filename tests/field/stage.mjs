@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { dirname } from 'node:path';
 import { test } from 'node:test';
@@ -29,6 +29,9 @@ const CHANGE = `{ __typename cursor ... on SessionSnapshot { projection ${PROJEC
 export const CHOICE = { prompt: 'Which colour?', allowCustomText: false, options: [{ label: 'White' }, { label: 'Green' }] };
 export const TEXT = { prompt: 'What should the sign say?' };
 export const WHITE = [{ questionId: 'q1', optionIds: ['q1_opt1'] }];
+
+/** MiB that a process holds. */
+export const memory = (pid) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1024;
 
 export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -228,5 +231,5 @@ export const revisionOf = ({ revision }) => BigInt(revision.epoch) * 2n ** 64n +
 
 /** One entry of the table: a stage, and what must hold on it. */
 export function probe(id, title, options, holds = options) {
-  test(`${id}: ${title}`, async (t) => holds(await Stage.open(t, options), t));
+  test(`${id}: ${title}`, { timeout: 120_000 }, async (t) => holds(await Stage.open(t, options), t));
 }

@@ -1,19 +1,17 @@
 // Sections I, J and W of the table: gaps in streams, replay, sockets. Other suites in tests/live hold the rest.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 
 import WebSocket from '../live/node_modules/ws/wrapper.mjs';
 import { follow } from '../live/follow.mjs';
 import { BINARY } from '../process.mjs';
-import { WHITE, pause, probe, revisionOf, until } from './stage.mjs';
+import { WHITE, memory, pause, probe, revisionOf, until } from './stage.mjs';
 
 const TASKS = 'subscription { taskChanges { __typename cursor ... on TaskSnapshot { tasks { id pendingAction } } ... on TaskChanged { task { id pendingAction } } } }';
-const memory = (pid) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1024;
 
 /** An open socket that has introduced itself. */
-async function socketOf(stage) {
-  const socket = new WebSocket(`ws://${stage.address}/graphql/ws`, 'graphql-transport-ws', { perMessageDeflate: false });
+async function socketOf(stage, options) {
+  const socket = new WebSocket(`ws://${stage.address}/graphql/ws`, 'graphql-transport-ws', { perMessageDeflate: false, ...options });
   const heard = [];
   socket.on('message', (data) => heard.push(JSON.parse(data)));
   socket.on('error', () => {});
@@ -133,6 +131,15 @@ probe('W1', 'sixty-four operations in one write are all answered', async (stage)
   await pause(1_000);
   socket.resume();
   await until('all', () => heard.filter((message) => message.type === 'next').length === 64 && heard.filter((message) => message.type === 'complete').length === 64);
+});
+
+probe('W2', 'a peer that answers no ping is let go, and one that does stays', { flags: ['--ws-ping-ms', '200'] }, async (stage) => {
+  const alive = await socketOf(stage);
+  const dead = await socketOf(stage, { autoPong: false });
+  await until('it is let go', () => dead.socket.readyState === WebSocket.CLOSED);
+  await pause(1_000);
+  alive.socket.send('{"type":"ping"}');
+  await until('the other one lives', () => alive.heard.some((message) => message.type === 'pong'));
 });
 
 probe('W4', 'sockets that break off leave nothing behind', async (stage) => {

@@ -6,11 +6,8 @@ set -eu
 cd "$(dirname "$0")/../.."
 suites=tests/live
 
-# A lock that is newer than what is installed asks for a new installation.
-if [ ! "$suites/node_modules/.package-lock.json" -nt "$suites/package-lock.json" ]; then
-    npm ci --prefix "$suites" --no-audit --no-fund --ignore-scripts
-    touch "$suites/node_modules/.package-lock.json"
-fi
+. tests/peers.sh
+peers "$suites"
 [ -n "${ANSWERABLE_BIN:-}" ] || cargo build --quiet --locked --bin answerable
 
 # One suite at a time, each with servers of its own; only what went wrong is told, and the sums.

@@ -5,11 +5,8 @@ set -eu
 cd "$(dirname "$0")/../.."
 peers=tests/mcp/peers
 
-# A lock that is newer than what is installed asks for a new installation.
-if [ ! "$peers/node_modules/.package-lock.json" -nt "$peers/package-lock.json" ]; then
-    npm ci --prefix "$peers" --no-audit --no-fund --ignore-scripts
-    touch "$peers/node_modules/.package-lock.json"
-fi
+. tests/peers.sh
+peers "$peers"
 if [ ! "$peers/.venv/installed" -nt "$peers/requirements.txt" ]; then
     python3 -m venv "$peers/.venv"
     "$peers/.venv/bin/pip" install --quiet --disable-pip-version-check -r "$peers/requirements.txt"

@@ -4,7 +4,7 @@
 use serde_json::Map;
 
 use crate::ids::{MessageId, Micros, PendingId, TurnId};
-use crate::lifecycle::{Answer, Bundle, Question, Status, decide};
+use crate::lifecycle::{Answer, Bundle, Question, SessionState, Status, decide};
 
 use super::drive::{perform, questions};
 use super::step::Step;
@@ -23,7 +23,7 @@ pub(super) fn world(bounds: &Bounds) -> World {
         vec![partial, bundle("torn", [&turn, "elsewhere"]), bundle("orphan", ["nowhere", "nowhere"])];
     world.asked = 1;
     if let Some(session) = &mut world.view.session {
-        session.state = crate::lifecycle::SessionState::WaitingForInput;
+        session.state = SessionState::WaitingForInput;
     }
     world
 }
@@ -32,7 +32,7 @@ pub(super) fn world(bounds: &Bounds) -> World {
 pub(super) fn over(bounds: &Bounds) -> World {
     let mut world = world(bounds);
     if let Some(session) = &mut world.view.session {
-        session.state = crate::lifecycle::SessionState::Completed;
+        session.state = SessionState::Completed;
     }
     world
 }
