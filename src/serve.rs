@@ -151,6 +151,11 @@ fn authority_limits(limits: &config::Limits) -> Limits {
         watchdog_period: Duration::from_millis(limits.watchdog_period_ms),
         watchdog_batch: rows(limits.watchdog_batch),
         offers_max: rows(limits.offers_max),
+        summary: Duration::from_millis(limits.summary_ms),
+        summary_attempts: u32::try_from(limits.summary_attempts).unwrap_or(u32::MAX),
+        summary_pause: Duration::from_millis(limits.summary_pause_ms),
+        summary_settle: Duration::from_millis(limits.summary_settle_ms),
+        summary_repairs_max: count(limits.summary_repairs_max),
         message_chars_max: count(limits.message_chars_max),
     }
 }
@@ -320,6 +325,7 @@ async fn begin(options: Options, store: Store, tasks: Tasks) -> Result<Running, 
     let recovery = authority.recover().await?;
     crash::point("CP-57");
     tasks.spawn("relay", relay.clone().run(tasks.stop()));
+    tasks.spawn("summaries", authority.clone().keep_summaries());
     tasks.spawn("watchdogs", authority.clone().watch());
     tasks.spawn("retention", options.retention.run(store.clone(), Arc::new(System), tasks.stop()));
     let closing = options.mcp.closing.clone();

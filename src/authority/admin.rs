@@ -140,7 +140,7 @@ impl Authority {
         if is_there { Ok(()) } else { Err(Refusal::NotFound.into()) }
     }
 
-    fn event_id(&self) -> EventId {
+    pub(super) fn event_id(&self) -> EventId {
         EventId::from(self.0.parts.ids.fresh())
     }
 

@@ -34,9 +34,22 @@ impl Authority {
         command: Command,
     ) -> Result<Responded, Error> {
         let own = self.clone();
-        let task =
-            self.0.parts.tasks.spawn("deliver", async move { own.carry(&session, &pending_id, command).await });
+        let task = self.0.parts.tasks.spawn("deliver", async move {
+            let responded = own.carry(&session, &pending_id, command).await?;
+            Ok(own.told_when_shown(&session, responded).await)
+        });
         task.await.map_err(|error| Error::internal(&error.to_string()))?
+    }
+
+    /// What can be sent again is told when the task shows the question again. That it does not makes nothing unsafe:
+    /// the rows are given back (decisions 20).
+    async fn told_when_shown(&self, session: &SessionId, mut responded: Responded) -> Responded {
+        if let Responded::Failed { failure, .. } = &mut responded
+            && failure.is_retryable
+        {
+            failure.is_converged = self.converge(session).await;
+        }
+        responded
     }
 
     async fn carry(&self, session: &SessionId, bundle: &PendingId, command: Command) -> Result<Responded, Error> {

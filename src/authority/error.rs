@@ -70,6 +70,10 @@ impl Error {
         Self::Fault(Fault { code: FaultCode::Timeout, retryable: true, message: what.to_owned() })
     }
 
+    pub(super) fn busy(what: &str) -> Self {
+        Self::Fault(Fault { code: FaultCode::Busy, retryable: true, message: what.to_owned() })
+    }
+
     pub(super) fn internal(what: &str) -> Self {
         Self::Fault(Fault { code: FaultCode::Internal, retryable: false, message: what.to_owned() })
     }
@@ -101,14 +105,16 @@ pub struct Failure {
     pub code: DeliveryFailure,
     /// The same in words.
     pub message: String,
+    /// The task's summary shows what is pending again; if not, the next read brings it up to date.
+    pub is_converged: bool,
 }
 
 impl Failure {
     pub(super) fn retryable(code: DeliveryFailure, message: impl Into<String>) -> Self {
-        Self { is_retryable: true, code, message: message.into() }
+        Self { is_retryable: true, code, message: message.into(), is_converged: true }
     }
 
     pub(super) fn terminal(code: DeliveryFailure, message: impl Into<String>) -> Self {
-        Self { is_retryable: false, code, message: message.into() }
+        Self { is_retryable: false, code, message: message.into(), is_converged: true }
     }
 }

@@ -20,6 +20,7 @@ mod read;
 mod recover;
 mod respond;
 mod sessions;
+mod summaries;
 mod trace;
 mod transact;
 mod turns;
@@ -48,6 +49,7 @@ pub use error::{DeliveryFailure, Error, Failure, Fault, FaultCode};
 pub use recover::RecoveryError;
 pub use respond::{AnswerInput, RespondInput, Responded, SkipInput};
 pub use sessions::CreateSession;
+pub use summaries::{ActivityReport, ErrorReport, SummaryReading, TaskReading};
 pub use turns::{Completed, Prompted, Readiness, SendPrompt, StartTurn};
 pub use waiting::{Receipt, Waiting};
 pub use workers::{Acknowledged, ClaimDispatch, Claimed, LeaseKey, Offer};
@@ -84,6 +86,16 @@ pub struct Limits {
     pub watchdog_batch: i64,
     /// Dispatches on offer that one subscription looks at, the earliest first.
     pub offers_max: i64,
+    /// How long one try to bring a task's summary up to date may take.
+    pub summary: Duration,
+    /// How often that is tried where another writer was quicker.
+    pub summary_attempts: u32,
+    /// What lies between two tries; the second time twice as long.
+    pub summary_pause: Duration,
+    /// How long a change waits for more before the summary of its task is brought up to date.
+    pub summary_settle: Duration,
+    /// Summaries that one read brings up to date, at most.
+    pub summary_repairs_max: usize,
     /// Characters of a message, at most.
     pub message_chars_max: usize,
 }
@@ -104,6 +116,11 @@ impl Default for Limits {
             watchdog_period: Duration::from_secs(1),
             watchdog_batch: 100,
             offers_max: 100,
+            summary: Duration::from_secs(1),
+            summary_attempts: 3,
+            summary_pause: Duration::from_millis(1),
+            summary_settle: Duration::from_millis(20),
+            summary_repairs_max: 101,
             message_chars_max: 100_000,
         }
     }

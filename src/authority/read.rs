@@ -4,11 +4,9 @@
 
 use crate::access::{Role, Viewer};
 use crate::ids::{MessageId, Micros, Ordinal, PendingId, SessionId, TaskId, TurnId};
-use crate::store::{
-    BundleRow, MessageRowOut, Page, PendingFilter, SessionRow, TaskFilter, TaskKey, TaskListRow, TurnRow,
-};
+use crate::store::{BundleRow, MessageRowOut, Page, PendingFilter, SessionRow, TaskFilter, TaskKey, TurnRow};
 
-use super::{Authority, Error};
+use super::{Authority, Error, TaskReading};
 
 impl Authority {
     /// Tasks by id, each with at most `sessions_max` of its sessions, newest first; in no order. Those that may not
@@ -21,13 +19,14 @@ impl Authority {
         viewer: &Viewer,
         ids: &[TaskId],
         sessions_max: i64,
-    ) -> Result<Vec<TaskListRow>, Error> {
+    ) -> Result<Vec<TaskReading>, Error> {
         let mut rows = self.store().tasks_of(ids, sessions_max).await?;
         rows.retain(|row| viewer.may_read_tasks(&row.task.workspace_id));
-        Ok(rows)
+        Ok(self.with_summaries(rows).await)
     }
 
-    /// A page of tasks, newest activity first. At most three statements, whatever its size.
+    /// A page of tasks, newest activity first. At most three statements, whatever its size, and beside them what
+    /// brings summaries up to date.
     ///
     /// # Errors
     /// A fault of the store.
@@ -37,11 +36,12 @@ impl Authority {
         filter: &TaskFilter,
         after: Option<TaskKey>,
         limit: i64,
-    ) -> Result<Vec<TaskListRow>, Error> {
+    ) -> Result<Vec<TaskReading>, Error> {
         if viewer.session.is_some() || viewer.role == Role::Agent {
             return Ok(Vec::new());
         }
-        Ok(self.store().tasks_page(&viewer.scope, filter, after, limit).await?)
+        let rows = self.store().tasks_page(&viewer.scope, filter, after, limit).await?;
+        Ok(self.with_summaries(rows).await)
     }
 
     /// Sessions by id, in no order; those that may not be seen are left out.

@@ -85,6 +85,11 @@ limits! {
     watchdog_period_ms = 1_000 in 10..=600_000, "ANSWERABLE_WATCHDOG_PERIOD_MS", "How often watchdogs are looked for without a hint.";
     watchdog_batch = 100 in 1..=10_000, "ANSWERABLE_WATCHDOG_BATCH", "Watchdogs that are read at a time.";
     offers_max = 100 in 1..=10_000, "ANSWERABLE_OFFERS_MAX", "Dispatches on offer that one subscription of a worker looks at, the earliest first.";
+    summary_ms = 1_000 in 10..=600_000, "ANSWERABLE_SUMMARY_MS", "How long one try to bring a task's summary up to date may take.";
+    summary_attempts = 3 in 1..=100, "ANSWERABLE_SUMMARY_ATTEMPTS", "Tries to bring a task's summary up to date where another writer was quicker.";
+    summary_pause_ms = 1 in 0..=10_000, "ANSWERABLE_SUMMARY_PAUSE_MS", "Between the first two of these tries; each later pause is longer by as much.";
+    summary_settle_ms = 20 in 0..=60_000, "ANSWERABLE_SUMMARY_SETTLE_MS", "How long a change waits for more before the summary of its task is brought up to date.";
+    summary_repairs_max = 101 in 0..=10_000, "ANSWERABLE_SUMMARY_REPAIRS_MAX", "Task summaries that one read brings up to date.";
     message_chars_max = 100_000 in 1..=10_000_000, "ANSWERABLE_MESSAGE_CHARS_MAX", "Unicode code points of a message, prompt or title.";
     relay_period_ms = 1_000 in 10..=600_000, "ANSWERABLE_RELAY_PERIOD_MS", "How often the relay looks again without a hint.";
     relay_settle_ms = 20 in 0..=10_000, "ANSWERABLE_RELAY_SETTLE_MS", "How long what the bus took waits for more before it is written down as accepted.";

@@ -7,9 +7,9 @@ use async_graphql::dataloader::{DataLoader, Loader};
 use async_graphql::runtime::{TokioSpawner, TokioTimer};
 
 use crate::access::Viewer;
-use crate::authority::{Authority, Error};
+use crate::authority::{Authority, Error, TaskReading};
 use crate::ids::{PendingId, SessionId, TaskId, TurnId};
-use crate::store::{BundleRow, SessionRow, TaskListRow, TurnRow};
+use crate::store::{BundleRow, SessionRow, TurnRow};
 
 /// Reads for one viewer.
 pub(super) struct Reader {
@@ -58,11 +58,11 @@ impl Loader<TurnId> for Reader {
 }
 
 impl Loader<TaskId> for Reader {
-    type Value = TaskListRow;
+    type Value = TaskReading;
     type Error = Error;
 
-    async fn load(&self, keys: &[TaskId]) -> Result<HashMap<TaskId, TaskListRow>, Error> {
+    async fn load(&self, keys: &[TaskId]) -> Result<HashMap<TaskId, TaskReading>, Error> {
         let rows = self.authority.read_tasks_by_id(&self.viewer, keys, SESSIONS_PER_TASK).await?;
-        Ok(rows.into_iter().map(|row| (row.task.id.clone(), row)).collect())
+        Ok(rows.into_iter().map(|row| (row.row.task.id.clone(), row)).collect())
     }
 }

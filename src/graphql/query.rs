@@ -2,6 +2,7 @@
 
 use async_graphql::{Context, ID, InputObject, Object, Result};
 
+use crate::authority::TaskReading;
 use crate::ids::{PendingId, SessionId, TaskId, WorkspaceId};
 use crate::store;
 
@@ -90,9 +91,9 @@ impl Query {
         let after = page::key("after", after.as_deref())?;
         let filter = filter.unwrap_or_default().into();
         let read = authority(ctx)?.read_tasks(viewer(ctx)?, &filter, after, limit.saturating_add(1));
-        let key = |row: &store::TaskListRow| store::TaskKey {
-            last_activity_at: row.task.last_activity_at,
-            id: row.task.id.clone(),
+        let key = |reading: &TaskReading| store::TaskKey {
+            last_activity_at: reading.row.task.last_activity_at,
+            id: reading.row.task.id.clone(),
         };
         Ok(page::page(read.await.map_err(fault)?, limit, false, key, Task::from))
     }
@@ -118,7 +119,8 @@ impl Query {
         let max = limits(ctx)?.task_sessions_max;
         let ids = [TaskId::new(task_id.0)];
         let read = authority(ctx)?.read_tasks_by_id(viewer(ctx)?, &ids, max.saturating_add(1));
-        let found = read.await.map_err(fault)?.into_iter().next().map(|row| row.sessions).unwrap_or_default();
+        let found =
+            read.await.map_err(fault)?.into_iter().next().map(|task| task.row.sessions).unwrap_or_default();
         if i64::try_from(found.len()).is_ok_and(|count| count > max) {
             return Err(too_many_sessions(max));
         }

@@ -40,7 +40,7 @@ pub enum EventKind {
     SessionStateChanged,
     /// The session's pending action may have moved.
     ProjectionChanged,
-    /// A task's own fields changed, or it is new.
+    /// A task's own fields or its summary changed, or it is new.
     TaskChanged,
     /// A task is gone.
     TaskDeleted,

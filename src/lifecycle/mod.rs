@@ -21,6 +21,7 @@ mod refusal;
 mod search;
 mod session;
 mod standing;
+mod summary;
 mod turn;
 mod validate;
 #[cfg(test)]
@@ -44,6 +45,9 @@ pub use prompt::answer_prompt;
 pub use question::{Answer, Bundle, Choice, Claim, Question, QuestionSpec, Status};
 pub use refusal::{ConflictReason, FieldCode, FieldError, Refusal, Winner};
 pub use session::{Session, SessionState};
+pub use summary::{
+    ForegroundActivity, Patch, RevisionSpent, Summary, SummaryPatch, TaskError, TaskFacts, task_pending,
+};
 pub use turn::{ClaimRef, DispatchOutcome, Lease, Reservation, Turn, TurnEnd, TurnKind, Watchdog};
 pub use validate::{
     ANSWER_CHARS_MAX, DESCRIPTION_CHARS_MAX, LABEL_CHARS_MAX, OPTIONS_MAX, OPTIONS_MIN, OptionInput,

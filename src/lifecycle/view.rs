@@ -3,6 +3,8 @@
 //! The view is bounded: the session, its current and newer turns, the bundles of the current turn that are not
 //! decided, those with an open claim, and what the command names. Never history. May import: ids and its siblings.
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::{
     ClaimId, ClientKey, Epoch, MessageId, Micros, Ordinal, PendingId, PermissionId, TaskId, TurnId, WaiterId,
     WorkspaceId,
@@ -134,7 +136,8 @@ pub enum BundleState {
 }
 
 /// What a session or task waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PendingAction {
     /// A question.
     Clarification,

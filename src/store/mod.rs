@@ -29,8 +29,8 @@ pub use check::{NOT_SHOWN, Violation, shown};
 pub use error::Error;
 pub use options::StoreOptions;
 pub use rows::{
-    BundleRow, Decided, MessageKey, MessageRowOut, OutboxSpan, Page, PendingFilter, SessionRow, TaskFilter,
-    TaskKey, TaskListRow, TaskPatch, TaskRow, TokenRow, TurnKey, TurnRow, Workspace,
+    BundleRow, Decided, MessageKey, MessageRowOut, OutboxSpan, Page, PendingFilter, SessionRow, Settled,
+    TaskFilter, TaskKey, TaskListRow, TaskPatch, TaskRow, TokenRow, TurnKey, TurnRow, Workspace,
 };
 
 /// Sessions that a task carries in a list; more of them are read by their own page.

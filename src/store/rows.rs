@@ -5,7 +5,10 @@ use serde_json::{Map, Value};
 use crate::ids::{
     MessageId, Micros, Ordinal, PendingId, Position, Revision, SessionId, TaskId, TokenId, TurnId, WorkspaceId,
 };
-use crate::lifecycle::{Bundle, BundleState, Decision, PendingAction, Question, Session, Turn, bundle_state};
+use crate::lifecycle::{
+    Bundle, BundleState, Decision, PendingAction, Question, Session, Summary, TaskFacts, Turn, bundle_state,
+    task_pending,
+};
 
 /// A decision that was committed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,13 +89,54 @@ pub struct TaskKey {
     pub id: TaskId,
 }
 
-/// A task with its sessions, newest first.
+/// A task with its summary and sessions, read in one snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskListRow {
     /// The task.
     pub task: TaskRow,
-    /// Its sessions; at most [`super::SESSIONS_PER_TASK_MAX`] of them.
+    /// The summary as it is stored, right or wrong; none: none is stored.
+    pub summary: Option<Summary>,
+    /// Its newest sessions, at most [`super::SESSIONS_PER_TASK_MAX`] of them, and those behind them that are primary
+    /// or wait for somebody; newest first.
     pub sessions: Vec<SessionRow>,
+}
+
+impl TaskListRow {
+    /// What somebody has to act on, and the newest session that waits for it.
+    pub fn pending(&self) -> Option<(PendingAction, &SessionRow)> {
+        let sessions = self.sessions.iter().map(|row| (row.session.state, row.pending_action));
+        let (place, action) = task_pending(sessions)?;
+        Some((action, self.sessions.get(place)?))
+    }
+
+    /// The task's first choice among its sessions.
+    pub fn primary(&self) -> Option<&SessionRow> {
+        self.sessions.iter().find(|row| row.session.is_primary)
+    }
+
+    /// What its summary has to say.
+    pub fn facts(&self) -> TaskFacts {
+        TaskFacts {
+            pending: self.pending().map(|(action, row)| (action, row.session.id.clone())),
+            primary: self.primary().map(|row| (row.session.id.clone(), row.session.state)),
+        }
+    }
+}
+
+/// What came of bringing a task's summary up to date.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// It says what the sessions say; `is_new`: it did not before.
+    Told {
+        /// The summary as it is stored now.
+        summary: Summary,
+        /// This call has written it.
+        is_new: bool,
+    },
+    /// Another writer was quicker; look again.
+    Lost,
+    /// The task is gone.
+    Gone,
 }
 
 /// A session with what is derived of it, read in one snapshot.

@@ -201,6 +201,7 @@ diesel::table! {
     }
 }
 
+diesel::joinable!(task_status_summaries -> tasks (task_id));
 diesel::joinable!(session_projections -> task_sessions (session_id));
 diesel::joinable!(session_places -> task_sessions (session_id));
 diesel::joinable!(task_session_turns -> task_sessions (session_id));

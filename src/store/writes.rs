@@ -1,9 +1,11 @@
 //! Small writes beside the door: generations, event acceptance, workspaces, tasks, tokens. Each is one job.
-//! May import: ids.
+//! May import: ids, lifecycle.
 
 use crate::ids::{Epoch, EventId, Micros, Position, TaskId, TokenId};
 
-use super::{Error, Store, TaskPatch, TaskRow, TokenRow, Workspace, run};
+use crate::lifecycle::SummaryPatch;
+
+use super::{Error, Settled, Store, TaskPatch, TaskRow, TokenRow, Workspace, run};
 
 impl Store {
     /// Gives out the next backend generation; on SQLite every older one is over then (CP-56).
@@ -59,6 +61,22 @@ impl Store {
     ) -> Result<bool, Error> {
         let id = id.clone();
         run!(self.write(tasks::update, &id, patch, now, event))
+    }
+
+    /// Brings a task's summary up to what its sessions say, with what is reported, and announces it under that event id
+    /// where it changed (CP-63, CP-64).
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn summary_settle(
+        &self,
+        id: &TaskId,
+        patch: SummaryPatch,
+        now: Micros,
+        event: EventId,
+    ) -> Result<Settled, Error> {
+        let id = id.clone();
+        run!(self.mark(summaries::settle, &id, &patch, now, event))
     }
 
     /// Removes a task with its sessions, turns, messages, keys and waiters, and announces it; false: there is none (CP-63, CP-64).

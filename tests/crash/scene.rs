@@ -126,7 +126,7 @@ impl Scene {
         read_sql(&self.database, sql)
     }
 
-    /// Everything that recovery may touch, as text.
+    /// Everything that recovery may touch, as text; summaries follow by themselves.
     pub fn dump(&self) -> Vec<String> {
         self.read(
             "SELECT id || ' ' || state || ' ' || sequence AS line FROM task_sessions
@@ -135,7 +135,8 @@ impl Scene {
             UNION ALL SELECT id || ' ' || turn_id || ' ' || updated_us || ' ' || metadata FROM task_session_messages
             UNION ALL SELECT pending_id || ' ' || id FROM clarification_waiters
             UNION ALL SELECT key || ' ' || result_id || ' ' || result_claim FROM client_keys
-            UNION ALL SELECT position || ' ' || body FROM outbox_events ORDER BY 1",
+            UNION ALL SELECT position || ' ' || body FROM outbox_events
+                WHERE json_extract(body, '$.kind') <> 'TASK_CHANGED' ORDER BY 1",
         )
     }
 }

@@ -25,7 +25,9 @@ fn began(line: &str) -> Option<f64> {
 pub async fn answer_waits(scene: &Scene) {
     let log = scene.database.with_extension("strace");
     let args = ["-D", "-f", "-y", "-ttt", "-qq", "-e", "signal=none", "-e", "trace=fdatasync,fsync", "-o"];
-    let later = ["-E".to_owned(), "ANSWERABLE_RELAY_SETTLE_MS=10000".to_owned()].to_vec();
+    let later =
+        ["RELAY_SETTLE", "SUMMARY_SETTLE"].map(|name| ["-E".to_owned(), format!("ANSWERABLE_{name}_MS=10000")]);
+    let later = later.concat();
     let args = [later, args.map(str::to_owned).to_vec(), vec![log.display().to_string()]].concat();
     let Start::Listens(server) = Server::start_under("strace", &args, &scene.database, "").await else {
         panic!("the server did not start under strace")

@@ -6,6 +6,7 @@ mod clarifications;
 mod messages;
 mod operate;
 mod prompt;
+mod reports;
 mod respond;
 mod sessions;
 mod tasks;
@@ -26,6 +27,7 @@ pub struct Mutation(
     respond::Respond,
     prompt::Prompt,
     tasks::Tasks,
+    reports::Reports,
     sessions::Sessions,
     turns::Turns,
     messages::Messages,

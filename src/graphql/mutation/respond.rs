@@ -123,6 +123,9 @@ pub struct DeliveryFailed {
     code: DeliveryFailure,
     /// The same in words.
     message: String,
+    /// The task's summary shows what is pending. False: it is brought up to date when the task is next read; that makes
+    /// nothing unsafe to send again.
+    summary_converged: bool,
 }
 
 #[ComplexObject]
@@ -174,6 +177,7 @@ fn told(pending: PendingId, result: std::result::Result<Responded, authority::Er
             retryable: failure.is_retryable,
             code: failure.code.into(),
             message: failure.message,
+            summary_converged: failure.is_converged,
         })),
         Err(authority::Error::Refused(refusal)) => Ok(refused(pending, refusal)),
         Err(error) => Err(fault(error)),

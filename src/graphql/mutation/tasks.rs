@@ -38,7 +38,7 @@ pub struct UpdateTaskInput {
 
 /// The task as it is now.
 pub struct TaskPayload {
-    id: TaskId,
+    pub(super) id: TaskId,
 }
 
 /// The task as it is now.

@@ -36,6 +36,16 @@ pub enum PendingAction {
     Permission,
 }
 
+/// What an agent does in the foreground.
+#[derive(Enum, Clone, Copy, PartialEq, Eq)]
+#[graphql(remote = "lifecycle::ForegroundActivity")]
+pub enum ForegroundActivity {
+    /// It writes or works.
+    Generating,
+    /// Its work goes on in the background.
+    Background,
+}
+
 /// Where a bundle of questions stands. Computed from the rows at every read.
 #[derive(Enum, Clone, Copy, PartialEq, Eq)]
 #[graphql(remote = "lifecycle::BundleState")]

@@ -9,6 +9,7 @@ mod question;
 mod refusal;
 mod response;
 mod scalars;
+mod summary;
 mod task;
 mod task_session;
 mod turn;
@@ -16,7 +17,8 @@ mod viewer;
 
 pub(super) use clarification::Clarification;
 pub(super) use enums::{
-    ConflictReason, DeliveryFailure, OutcomeStatus, PermissionDecision, Role, SessionState, TurnKind,
+    ConflictReason, DeliveryFailure, ForegroundActivity, OutcomeStatus, PermissionDecision, Role, SessionState,
+    TurnKind,
 };
 pub(super) use message::Message;
 pub(super) use node::Node;

@@ -13,10 +13,15 @@ use crate::store::error::Error;
 use crate::store::records::{SessionRecord, TaskRecord};
 use crate::store::rows::{SessionRow, TaskFilter, TaskKey, TaskListRow, TaskRow};
 use crate::store::schema::{
-    session_places as places, session_projections as projections, task_sessions as sessions, tasks,
+    session_places as places, session_projections as projections, task_sessions as sessions,
+    task_status_summaries as summaries, tasks,
 };
 
+use super::summaries::SummaryRecord;
 use super::{CHUNK, Conn};
+
+/// A task and its summary, as they are stored.
+type Told = (TaskRecord, Option<SummaryRecord>);
 
 /// Current turn, its visibility, active bundle, pending action, newest epoch.
 type Derived = (Option<String>, bool, Option<String>, Option<String>, Option<i64>);
@@ -71,7 +76,7 @@ pub(in crate::store) async fn sessions(conn: &mut Conn, ids: &[SessionId]) -> Re
     Ok(found)
 }
 
-/// Sessions of those tasks, newest first, at most so many of each.
+/// Sessions of those tasks, newest first: so many of each, and behind them its primary one and those that wait.
 pub(in crate::store) async fn sessions_of_tasks(
     conn: &mut Conn,
     ids: &[TaskId],
@@ -79,11 +84,12 @@ pub(in crate::store) async fn sessions_of_tasks(
 ) -> Result<HashMap<TaskId, Vec<SessionRow>>, Error> {
     let mut found: HashMap<TaskId, Vec<SessionRow>> = HashMap::new();
     for chunk in ids.chunks(CHUNK) {
+        let waits = sessions::is_input_capable.and(projections::pending_action.is_not_null());
         let rows: Vec<(SessionRecord, Derived)> = sessions::table
             .inner_join(projections::table)
             .inner_join(places::table)
             .filter(places::task_id.eq_any(chunk.iter().map(TaskId::as_str)))
-            .filter(places::place.le(limit_per_task))
+            .filter(places::place.le(limit_per_task).or(sessions::is_primary).or(waits))
             .order((sessions::created_us.desc(), sessions::id.desc()))
             .select((SessionRecord::as_select(), DERIVED))
             .load(conn)
@@ -105,7 +111,8 @@ pub(in crate::store) async fn tasks_page(
     limit: i64,
 ) -> Result<Vec<TaskListRow>, Error> {
     let mut page = tasks::table
-        .select(TaskRecord::as_select())
+        .left_join(summaries::table)
+        .select((TaskRecord::as_select(), Option::<SummaryRecord>::as_select()))
         .order((tasks::last_activity_us.desc(), tasks::id.desc()))
         .limit(limit)
         .into_boxed();
@@ -129,8 +136,7 @@ pub(in crate::store) async fn tasks_page(
         let is_older = tasks::last_activity_us.lt(key.last_activity_at.0).or(tasks::id.lt(key.id.as_str()));
         page = page.filter(tasks::last_activity_us.le(key.last_activity_at.0)).filter(is_older);
     }
-    let rows: Vec<TaskRecord> = page.load(conn).await?;
-    let found: Vec<TaskRow> = rows.into_iter().map(TaskRow::from).collect();
+    let found = page.load(conn).await?;
     with_sessions(conn, found, SESSIONS_PER_TASK_MAX).await
 }
 
@@ -142,23 +148,24 @@ pub(in crate::store) async fn tasks_of(
 ) -> Result<Vec<TaskListRow>, Error> {
     let mut found = Vec::new();
     for chunk in ids.chunks(CHUNK) {
-        let rows: Vec<TaskRecord> = tasks::table
+        let rows: Vec<Told> = tasks::table
+            .left_join(summaries::table)
             .filter(tasks::id.eq_any(chunk.iter().map(TaskId::as_str)))
-            .select(TaskRecord::as_select())
+            .select((TaskRecord::as_select(), Option::<SummaryRecord>::as_select()))
             .load(conn)
             .await?;
-        found.extend(rows.into_iter().map(TaskRow::from));
+        found.extend(rows);
     }
     with_sessions(conn, found, limit_per_task).await
 }
 
-async fn with_sessions(
-    conn: &mut Conn,
-    tasks: Vec<TaskRow>,
-    limit_per_task: i64,
-) -> Result<Vec<TaskListRow>, Error> {
-    let ids: Vec<TaskId> = tasks.iter().map(|task| task.id.clone()).collect();
+async fn with_sessions(conn: &mut Conn, told: Vec<Told>, limit_per_task: i64) -> Result<Vec<TaskListRow>, Error> {
+    let ids: Vec<TaskId> = told.iter().map(|(task, _)| TaskId::new(task.id.as_str())).collect();
     let mut sessions = sessions_of_tasks(conn, &ids, limit_per_task).await?;
-    let row = |task: TaskRow| TaskListRow { sessions: sessions.remove(&task.id).unwrap_or_default(), task };
-    Ok(tasks.into_iter().map(row).collect())
+    let row = |(task, summary): Told| {
+        let task = TaskRow::from(task);
+        let sessions = sessions.remove(&task.id).unwrap_or_default();
+        TaskListRow { summary: summary.and_then(SummaryRecord::read), sessions, task }
+    };
+    Ok(told.into_iter().map(row).collect())
 }

@@ -9,6 +9,7 @@ pub(in crate::store) mod generations;
 pub(in crate::store) mod lists;
 pub(in crate::store) mod outbox;
 pub(in crate::store) mod recovery;
+pub(in crate::store) mod summaries;
 pub(in crate::store) mod tasks;
 pub(in crate::store) mod tokens;
 pub(in crate::store) mod transact;

@@ -4,7 +4,7 @@ use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 
 use crate::ids::{EventId, Micros, TaskId, WorkspaceId};
-use crate::lifecycle::{Event, EventKind};
+use crate::lifecycle::{Event, EventKind, Summary};
 use crate::store::error::Error;
 use crate::store::kept::Kept;
 use crate::store::records::{TaskRecord, WorkspaceRecord};
@@ -14,6 +14,7 @@ use crate::store::schema::{task_sessions as sessions, task_status_summaries as s
 use super::Conn;
 use super::apply::session_delete;
 use super::outbox::{Place, append};
+use super::summaries::put;
 
 /// Adds a workspace.
 pub(in crate::store) async fn workspace_insert(conn: &mut Conn, workspace: Workspace) -> Result<(), Error> {
@@ -32,10 +33,11 @@ pub(in crate::store) async fn workspaces(conn: &mut Conn) -> Result<Vec<Workspac
     Ok(rows.into_iter().map(Workspace::from).collect())
 }
 
-/// Adds a task and says so.
+/// Adds a task with its first summary, and says so.
 pub(in crate::store) async fn insert(conn: &mut Conn, task: TaskRow, event: EventId) -> Result<(), Error> {
     let place = place(&task, task.created_at);
-    diesel::insert_into(tasks::table).values(TaskRecord::from(task)).execute(conn).await?;
+    diesel::insert_into(tasks::table).values(TaskRecord::from(task.clone())).execute(conn).await?;
+    put(conn, &task, None, &Summary::first(task.created_at)).await?;
     announce(conn, &place, event, EventKind::TaskChanged).await
 }
 
@@ -93,11 +95,11 @@ pub(in crate::store) async fn delete(
     Ok(true)
 }
 
-fn place(task: &TaskRow, at: Micros) -> Place {
+pub(super) fn place(task: &TaskRow, at: Micros) -> Place {
     let workspace_id: WorkspaceId = task.workspace_id.clone();
     Place { workspace_id, task_id: task.id.clone(), session_id: None, at }
 }
 
-async fn announce(conn: &mut Conn, place: &Place, id: EventId, kind: EventKind) -> Result<(), Error> {
+pub(super) async fn announce(conn: &mut Conn, place: &Place, id: EventId, kind: EventKind) -> Result<(), Error> {
     append(conn, place, &[Event { id, kind }]).await.map(|_| ())
 }

@@ -10,4 +10,5 @@ mod lane;
 mod model;
 mod plans;
 mod schema;
+mod summaries;
 mod support;

@@ -6,8 +6,8 @@ use diesel::prelude::*;
 use diesel::sql_types::{Integer, Text};
 use diesel::sqlite::SqliteConnection;
 
-use crate::ids::{Micros, Position, WaiterId, WorkspaceId};
-use crate::lifecycle::{Admission, Command, Effect, Focus};
+use crate::ids::{EventId, Micros, Position, WaiterId, WorkspaceId};
+use crate::lifecycle::{Admission, Command, Effect, Focus, Patch, SummaryPatch};
 use crate::scope::Scope;
 use crate::store::{Engine, MessageKey, Page, PendingFilter, TaskFilter, TaskKey};
 
@@ -137,6 +137,12 @@ async fn work(home: &Home) {
     store.tasks_page(&scope, &all, Some(key), 10).await.unwrap();
     let without = TaskFilter { workspace: None, has_pending_action: Some(false) };
     store.tasks_page(&Scope::All, &without, None, 10).await.unwrap();
+    let task = [crate::ids::TaskId::new("k")];
+    store.tasks_of(&task, 50).await.unwrap();
+    for subagents in [Patch::Keep, Patch::Set(1)] {
+        let patch = SummaryPatch { subagents, ..SummaryPatch::default() };
+        store.summary_settle(&task[0], patch, home.now(), EventId::from(home.stamp().base)).await.unwrap();
+    }
     store.sessions(std::slice::from_ref(&session)).await.unwrap();
     store.bundles(std::slice::from_ref(&bundle)).await.unwrap();
     let inbox = PendingFilter { session: Some(session.clone()), ..PendingFilter::default() };

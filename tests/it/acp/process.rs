@@ -77,9 +77,9 @@ async fn an_agent_ends_when_it_is_idle_or_its_server_stops_and_its_conversation_
     })
     .await;
     gone(&stage.journal().until("child", 1).await[0]["child"]).await;
-    let stage = stage.restart().await;
+    let stage = Box::pin(stage.restart()).await;
     assert_eq!(stage.prompt("work", "do:work").await["__typename"], "PromptAccepted");
-    let stage = stage.restart().await;
+    let stage = Box::pin(stage.restart()).await;
     gone(&stage.journal().of("start")[1]["pid"]).await;
     assert_eq!(stage.look().await["currentTurn"]["end"], "CANCELLED");
     assert_eq!(stage.prompt("next", "go on").await["__typename"], "PromptAccepted");

@@ -19,7 +19,7 @@ pub const AWAIT: &str =
 pub const RESPOND: &str = "mutation($input: RespondInput!) { respond(input: $input) { __typename
   ... on ResponseAccepted { replayed dispatchedTurn { id } clarification { state outcome } }
   ... on ResponseConflict { reason winner { respondedBy status } clarification { state } }
-  ... on DeliveryFailed { retryable code clarification { state } }
+  ... on DeliveryFailed { retryable code summaryConverged clarification { state } }
   ... on InvalidResponse { errors { path code limit } }
   ... on Refused { refusal } ... on NotFound { message } } }";
 pub const SKIP: &str = "mutation($input: SkipInput!) { skip(input: $input) { __typename

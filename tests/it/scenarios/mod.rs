@@ -8,5 +8,6 @@ mod past;
 mod reserved;
 mod stage;
 mod start;
+mod summary;
 mod table;
 mod watchdog;
