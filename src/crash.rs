@@ -34,6 +34,7 @@ pub fn arm() -> impl Drop {
 #[cfg(feature = "failpoints")]
 mod armed {
     use rustix::process::{Signal, getpid, kill_process};
+    use tokio::runtime::{Handle, RuntimeFlavor};
 
     pub(super) struct Armed(pub(super) Option<fail::FailScenario<'static>>);
 
@@ -45,7 +46,15 @@ mod armed {
         }
     }
 
+    /// A point holds who passes it, and nobody else: its thread's other tasks go to another one.
     pub(super) fn reach(name: &'static str) {
+        match Handle::try_current().map(|handle| handle.runtime_flavor()) {
+            Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(|| pass(name)),
+            _ => pass(name),
+        }
+    }
+
+    fn pass(name: &'static str) {
         fail::fail_point!(name, |_| {
             let _sent = kill_process(getpid(), Signal::KILL);
             // Not one step further, however late the signal is.

@@ -51,7 +51,8 @@ async fn is_over(scene: &Scene, server: Server, dispatches: usize) -> Facts {
 
 /// The agent was prompted, or may have been, and its turn is the current one.
 async fn is_prompted(scene: &Scene, outcome: DispatchOutcome, dispatches: usize) {
-    let server = scene.restart().await;
+    // Not `restart`: what is due runs as soon as the port is open, and its events may wait already.
+    let server = Server::start_whole(&scene.database).await;
     for _ in 0..1_000 {
         if !successors(scene, "NOT is_reserved").is_empty() {
             break;
