@@ -31,7 +31,7 @@ web-example/node_modules: web-example/package-lock.json
 # Everything that the tests need, then all of them.
 test: tools lint deny web unit it mcp live field browser crash
 
-unit: tests/acp/peer/node_modules/.package-lock.json
+it: tests/acp/peer/node_modules/.package-lock.json
 	cargo test --locked --lib --bins --test tidy
 
 it: tests/acp/peer/node_modules/.package-lock.json examples/webhook-receiver/node_modules/.package-lock.json
@@ -104,7 +104,8 @@ search:
 # Debian packages that a new machine may lack.
 tools:
 	@for tool in cc make curl npm python3 strace; do command -v $$tool >/dev/null || missing=1; done; \
+	ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || missing=1; \
 	python3 -m venv --help >/dev/null 2>&1 || missing=1; \
 	if [ -n "$$missing" ]; then \
-		apt-get update -qq && apt-get install -y -qq build-essential curl npm python3 python3-venv strace; \
+		apt-get update -qq && apt-get install -y -qq build-essential curl npm postgresql python3 python3-venv strace; \
 	fi

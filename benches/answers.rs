@@ -19,7 +19,7 @@ use answerable::lifecycle::{
     AcceptTurn, Admission, Answer, Ask, Choice, Command, Effect, Keyed, QuestionSpec, Respond, Stamp, TurnKind,
     decide,
 };
-use answerable::store::{Store, StoreOptions, TaskRow, Workspace};
+use answerable::store::{SqliteOptions, Store, TaskRow, Workspace};
 use uuid::Uuid;
 
 const CLIENTS: [usize; 3] = [1, 16, 64];
@@ -101,9 +101,9 @@ async fn begin(store: &Store, epoch: Epoch) -> SessionId {
 }
 
 async fn open(directory: &Path, is_group_commit_on: bool) -> (Store, Epoch) {
-    let mut options = StoreOptions::new(directory.join(format!("{is_group_commit_on}.db")));
+    let mut options = SqliteOptions::new(directory.join(format!("{is_group_commit_on}.db")));
     options.is_group_commit_on = is_group_commit_on;
-    let store = Store::open(&options).await.expect("it opens");
+    let store = Store::open(&options.into()).await.expect("it opens");
     let epoch = store.epoch_allocate(Micros(1)).await.expect("a generation");
     let workspace = Workspace { id: WorkspaceId::new("w"), name: "W".to_owned(), created_at: Micros(1) };
     store.workspace_insert(workspace).await.expect("a workspace");

@@ -31,14 +31,14 @@ enum Command {
     },
     /// Brings a database to this version's schema, and ends.
     Migrate {
-        /// The database, `sqlite:FILE`.
-        #[arg(long, default_value = config::DATABASE, env = "ANSWERABLE_DATABASE")]
+        /// The database, `sqlite:FILE` or `postgres://…`.
+        #[arg(long, default_value = config::DATABASE, env = "ANSWERABLE_DATABASE", hide_env_values = true)]
         database: String,
     },
     /// Looks for what must not be in a database, beside a running server or without one; exit code 1 if it finds any.
     Check {
-        /// The database, `sqlite:FILE`.
-        #[arg(long, default_value = config::DATABASE, env = "ANSWERABLE_DATABASE")]
+        /// The database, `sqlite:FILE` or `postgres://…`.
+        #[arg(long, default_value = config::DATABASE, env = "ANSWERABLE_DATABASE", hide_env_values = true)]
         database: String,
         /// One JSON document, with what was looked for and what no database can show.
         #[arg(long)]
@@ -47,8 +47,8 @@ enum Command {
     /// Lists open claims, reservations, dispatches of unknown outcome and rows that cannot be read, and what becomes of
     /// them.
     Inspect {
-        /// The database, `sqlite:FILE`.
-        #[arg(long, default_value = config::DATABASE, env = "ANSWERABLE_DATABASE")]
+        /// The database, `sqlite:FILE` or `postgres://…`.
+        #[arg(long, default_value = config::DATABASE, env = "ANSWERABLE_DATABASE", hide_env_values = true)]
         database: String,
     },
     /// Prints the GraphQL schema.

@@ -24,7 +24,7 @@ use crate::graphql;
 use crate::mcp;
 use crate::outbox::{Pace, Relay, Retention};
 use crate::ports::{Clock, System};
-use crate::store::{Store, StoreOptions};
+use crate::store::{PostgresOptions, SqliteOptions, Store, StoreOptions};
 use crate::tasks::Tasks;
 use crate::transport;
 
@@ -77,16 +77,7 @@ impl Options {
         let limits = &settings.limits;
         Self {
             listen: settings.listen,
-            store: StoreOptions {
-                path: settings.database.clone(),
-                readers: count(limits.readers),
-                batch_max: count(limits.writer_batch),
-                queue_max: count(limits.writer_queue),
-                read_queue_max: count(limits.read_queue),
-                views_max: count(limits.kept_views),
-                busy_timeout_ms: limits.busy_timeout_ms,
-                is_group_commit_on: true,
-            },
+            store: store_options(settings),
             limits: authority_limits(limits),
             pace: Pace {
                 period: Duration::from_millis(limits.relay_period_ms),
@@ -116,6 +107,31 @@ impl Options {
     }
 }
 
+fn store_options(settings: &Settings) -> StoreOptions {
+    let limits = &settings.limits;
+    match &settings.database {
+        config::Database::Sqlite(path) => StoreOptions::Sqlite(SqliteOptions {
+            path: path.clone(),
+            readers: count(limits.readers),
+            batch_max: count(limits.writer_batch),
+            queue_max: count(limits.writer_queue),
+            read_queue_max: count(limits.read_queue),
+            views_max: count(limits.kept_views),
+            busy_timeout_ms: limits.busy_timeout_ms,
+            is_group_commit_on: true,
+        }),
+        config::Database::Postgres(url) => StoreOptions::Postgres(PostgresOptions {
+            url: url.clone(),
+            connections_max: count(limits.postgres_connections),
+            queue_max: count(limits.postgres_queue),
+            connect: Duration::from_millis(limits.postgres_connect_ms),
+            statement: Duration::from_millis(limits.postgres_statement_ms),
+            lock: Duration::from_millis(limits.postgres_lock_ms),
+            idle: Duration::from_millis(limits.postgres_idle_ms),
+        }),
+    }
+}
+
 #[cfg(not(feature = "failpoints"))]
 fn own_executors(_settings: &Settings) -> Executors {
     Executors::default()
@@ -124,7 +140,11 @@ fn own_executors(_settings: &Settings) -> Executors {
 /// Builds for crash tests have an agent whose dispatches can be counted.
 #[cfg(feature = "failpoints")]
 fn own_executors(settings: &Settings) -> Executors {
-    let recording = crate::dispatch::Recording::beside(&settings.database);
+    let beside = match &settings.database {
+        config::Database::Sqlite(path) => path.clone(),
+        config::Database::Postgres(_) => PathBuf::from(config::DATABASE),
+    };
+    let recording = crate::dispatch::Recording::beside(&beside);
     Executors::default().with(crate::dispatch::Recording::NAME, Arc::new(recording))
 }
 

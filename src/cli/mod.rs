@@ -1,5 +1,5 @@
-//! What the command line does beside serving. Tokens and migrations take the database for themselves, so no server
-//! may run on it; a check and an inspection only read. May import: store, access, lifecycle, config, ids, ports.
+//! What the command line does beside serving. Tokens and migrations take a database file for themselves, so no
+//! server may run on it; a check and an inspection only read. May import: store, access, lifecycle, config, ids, ports.
 
 mod check;
 mod inspect;
@@ -10,7 +10,7 @@ use crate::access::{Role, new_token};
 use crate::config;
 use crate::ids::{Micros, SessionId, TokenId, WorkspaceId};
 use crate::ports::{Clock, IdSource, System};
-use crate::store::{self, Store, StoreOptions, TokenRow};
+use crate::store::{self, PostgresOptions, Store, StoreOptions, TokenRow};
 
 pub use check::check;
 pub use inspect::inspect;
@@ -20,8 +20,8 @@ pub use inspect::inspect;
 pub enum TokenCommand {
     /// Makes a token and prints it, this once.
     Create {
-        /// The database, `sqlite:FILE`.
-        #[arg(long, default_value = config::DATABASE, env = "ANSWERABLE_DATABASE")]
+        /// The database, `sqlite:FILE` or `postgres://…`.
+        #[arg(long, default_value = config::DATABASE, env = "ANSWERABLE_DATABASE", hide_env_values = true)]
         database: String,
         /// Who it stands for: person, runtime, agent or operator.
         #[arg(long)]
@@ -41,8 +41,8 @@ pub enum TokenCommand {
     },
     /// Takes a token back, at once.
     Revoke {
-        /// The database, `sqlite:FILE`.
-        #[arg(long, default_value = config::DATABASE, env = "ANSWERABLE_DATABASE")]
+        /// The database, `sqlite:FILE` or `postgres://…`.
+        #[arg(long, default_value = config::DATABASE, env = "ANSWERABLE_DATABASE", hide_env_values = true)]
         database: String,
         /// The token's id, which stands before its text.
         id: String,
@@ -72,12 +72,19 @@ pub enum Error {
     NoToken(String),
 }
 
+fn options(database: &str) -> Result<StoreOptions, Error> {
+    Ok(match config::Database::parse(database)? {
+        config::Database::Sqlite(path) => StoreOptions::new(path),
+        config::Database::Postgres(url) => PostgresOptions::new(url).into(),
+    })
+}
+
 async fn open(database: &str) -> Result<Store, Error> {
-    Ok(Store::open(&StoreOptions::new(config::sqlite_file(database)?)).await?)
+    Ok(Store::open(&options(database)?).await?)
 }
 
 async fn open_to_read(database: &str) -> Result<Store, Error> {
-    Ok(Store::open_to_read(&StoreOptions::new(config::sqlite_file(database)?)).await?)
+    Ok(Store::open_to_read(&options(database)?).await?)
 }
 
 /// Opening migrates.

@@ -61,6 +61,12 @@ limits! {
     read_queue = 1_024 in 1..=100_000, "ANSWERABLE_READ_QUEUE", "Reads that may wait for a reader.";
     kept_views = 1_024 in 0..=1_000_000, "ANSWERABLE_KEPT_VIEWS", "Sessions whose state the writer keeps in memory between two changes.";
     busy_timeout_ms = 5_000 in 1..=600_000, "ANSWERABLE_BUSY_TIMEOUT_MS", "How long to wait for a lock of the database file.";
+    postgres_connections = 16 in 1..=1_000, "ANSWERABLE_POSTGRES_CONNECTIONS", "Connections to a PostgreSQL server at a time.";
+    postgres_queue = 1_024 in 1..=100_000, "ANSWERABLE_POSTGRES_QUEUE", "Reads and transactions that may wait for a connection.";
+    postgres_connect_ms = 5_000 in 10..=600_000, "ANSWERABLE_POSTGRES_CONNECT_MS", "How long to wait for a free connection, and how long making one may take.";
+    postgres_statement_ms = 30_000 in 10..=3_600_000, "ANSWERABLE_POSTGRES_STATEMENT_MS", "How long one statement may run on the server.";
+    postgres_lock_ms = 10_000 in 10..=600_000, "ANSWERABLE_POSTGRES_LOCK_MS", "How long a statement may wait for a lock on the server.";
+    postgres_idle_ms = 10_000 in 10..=600_000, "ANSWERABLE_POSTGRES_IDLE_MS", "How long a transaction may stand still before the server ends it.";
     persistence_timeout_ms = 30_000 in 100..=600_000, "ANSWERABLE_PERSISTENCE_TIMEOUT_MS", "How long one durable step may take.";
     respond_wait_ms = 10_000 in 100..=600_000, "ANSWERABLE_RESPOND_WAIT_MS", "How long a response waits for its agent to take it.";
     dispatch_timeout_ms = 30_000 in 100..=600_000, "ANSWERABLE_DISPATCH_TIMEOUT_MS", "How long an executor may take to acknowledge.";

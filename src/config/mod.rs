@@ -49,6 +49,24 @@ pub enum LogFormat {
     Json,
 }
 
+/// Where the state is kept.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Database {
+    /// A file.
+    Sqlite(PathBuf),
+    /// A PostgreSQL server; its URL may hold a password and is never shown.
+    Postgres(String),
+}
+
+impl std::fmt::Debug for Database {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Sqlite(path) => f.debug_tuple("Sqlite").field(path).finish(),
+            Self::Postgres(_) => f.write_str("Postgres(…)"),
+        }
+    }
+}
+
 /// The flags of `serve`.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Flags {
@@ -58,8 +76,8 @@ pub struct Flags {
     /// The address to listen on [default: 127.0.0.1:8787]
     #[arg(long, value_name = "ADDRESS:PORT", env = "ANSWERABLE_LISTEN")]
     pub listen: Option<SocketAddr>,
-    /// The database, `sqlite:FILE` [default: sqlite:answerable.db]
-    #[arg(long, value_name = "URL", env = "ANSWERABLE_DATABASE")]
+    /// The database, `sqlite:FILE` or `postgres://USER:PASSWORD@HOST/NAME` [default: sqlite:answerable.db]
+    #[arg(long, value_name = "URL", env = "ANSWERABLE_DATABASE", hide_env_values = true)]
     pub database: Option<String>,
     /// Host names and web origins beside the loopback ones by which clients reach the server, such as
     /// `answers.example.org` [default: none]
@@ -99,8 +117,8 @@ struct File {
 pub struct Settings {
     /// The address to listen on.
     pub listen: SocketAddr,
-    /// The database file.
-    pub database: PathBuf,
+    /// The database.
+    pub database: Database,
     /// Host names beside the loopback ones.
     pub public_hosts: Vec<String>,
     /// What strangers may learn of the schema.
@@ -138,9 +156,9 @@ pub enum Error {
         /// The greatest value.
         max: u64,
     },
-    /// The database's kind is not known.
-    #[error("database is {0:?}, and must be sqlite:FILE")]
-    Database(String),
+    /// The database's kind is not known. Its text may hold a password.
+    #[error("database must be sqlite:FILE or postgres://USER:PASSWORD@HOST/NAME")]
+    Database,
     /// An executor cannot be used.
     #[error("executors.{name}.{key} {message}")]
     Executor {
@@ -163,7 +181,7 @@ impl Settings {
         let database = flags.database.or(file.database).unwrap_or_else(|| DATABASE.into());
         Ok(Self {
             listen: flags.listen.or(file.listen).unwrap_or(LISTEN),
-            database: sqlite_file(&database)?,
+            database: Database::parse(&database)?,
             public_hosts: flags.public_hosts.or(file.public_hosts).unwrap_or_default(),
             profile: flags.profile.or(file.profile).unwrap_or_default(),
             log_format: flags.log_format.or(file.log_format).unwrap_or_default(),
@@ -174,14 +192,19 @@ impl Settings {
     }
 }
 
-/// The file of a `sqlite:` URL.
-///
-/// # Errors
-/// Another kind of database.
-pub fn sqlite_file(url: &str) -> Result<PathBuf, Error> {
-    match url.strip_prefix("sqlite:") {
-        Some(path) if !path.is_empty() => Ok(PathBuf::from(path)),
-        _ => Err(Error::Database(url.to_owned())),
+impl Database {
+    /// Reads a URL.
+    ///
+    /// # Errors
+    /// Another kind of database.
+    pub fn parse(url: &str) -> Result<Self, Error> {
+        match url.strip_prefix("sqlite:") {
+            Some(path) if !path.is_empty() => Ok(Self::Sqlite(PathBuf::from(path))),
+            None if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
+                Ok(Self::Postgres(url.to_owned()))
+            }
+            _ => Err(Error::Database),
+        }
     }
 }
 
@@ -217,7 +240,7 @@ mod tests {
         let limits = LimitFlags { readers: Some(5), ..LimitFlags::default() };
         let flags = Flags { database: Some("sqlite:flag.db".into()), limits, ..Flags::default() };
         let settings = load(flags, text).unwrap();
-        assert_eq!(settings.database, PathBuf::from("flag.db"));
+        assert_eq!(settings.database, Database::Sqlite(PathBuf::from("flag.db")));
         assert_eq!(settings.profile, Profile::Development);
         assert_eq!((settings.limits.readers, settings.limits.relay_batch), (5, 7));
         assert_eq!(settings.listen, LISTEN);
@@ -238,8 +261,11 @@ mod tests {
     }
 
     #[test]
-    fn another_kind_of_database_is_refused_in_words() {
-        let error = load(Flags::default(), "database = 'postgres://x'").unwrap_err().to_string();
-        assert_eq!(error, "database is \"postgres://x\", and must be sqlite:FILE");
+    fn another_kind_of_database_is_refused_in_words_without_its_password() {
+        let error = load(Flags::default(), "database = 'mysql://me:secret@x'").unwrap_err().to_string();
+        assert_eq!(error, "database must be sqlite:FILE or postgres://USER:PASSWORD@HOST/NAME");
+        let settings = load(Flags::default(), "database = 'postgres://me:secret@x'").unwrap();
+        assert_eq!(settings.database, Database::Postgres("postgres://me:secret@x".to_owned()));
+        assert!(!format!("{settings:?}").contains("secret"));
     }
 }

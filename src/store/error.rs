@@ -19,9 +19,12 @@ pub enum Error {
     /// The caller stopped waiting for a job that had begun, or the commit failed in doubt: read it back.
     #[error("it is not known whether the change was committed")]
     UnknownCommit,
-    /// Another job broke the group's transaction. Nothing was changed.
-    #[error("the transaction was rolled back with its group")]
+    /// Another transaction was in its way: a job of its group, or one that met it at a lock. Nothing was changed.
+    #[error("the transaction was rolled back because of another one")]
     RolledBack,
+    /// There is no connection to the database, or it broke before anything was committed. Nothing was changed.
+    #[error("the database cannot be reached: {0}")]
+    Unreachable(String),
     /// The store is closed.
     #[error("the store is closed")]
     Closed,
@@ -34,6 +37,9 @@ pub enum Error {
         /// Who, as it wrote itself down.
         holder: String,
     },
+    /// The URL of the database cannot be used.
+    #[error("the URL of the database: {0}")]
+    Address(String),
     /// The file is a database, or something else, but not ours.
     #[error("not a database of Answerable: {0}")]
     Foreign(String),
@@ -68,23 +74,27 @@ pub enum Error {
 impl Error {
     /// The same call may be made again as it is: nothing was changed, and the cause passes.
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Self::Busy | Self::QueueFull | Self::Timeout | Self::RolledBack)
+        matches!(self, Self::Busy | Self::QueueFull | Self::Timeout | Self::RolledBack | Self::Unreachable(_))
     }
 }
 
-/// SQLite gives no code through Diesel, only words; this is the one place that reads them.
+/// Diesel shows few codes, so the rest is read from the words; this is the one place that does.
 impl From<DbError> for Error {
     fn from(error: DbError) -> Self {
-        let words = match &error {
-            DbError::DatabaseError(_, info) => info.message().to_owned(),
+        use diesel::result::DatabaseErrorKind::{ClosedConnection, SerializationFailure, UnableToSendCommand};
+        let (kind, words) = match &error {
+            DbError::DatabaseError(kind, info) => (kind, info.message().to_owned()),
             _ => return Self::Db(error),
         };
-        if words.contains("is locked") {
-            Self::Busy
-        } else if words.contains("malformed") || words.contains("not a database") {
-            Self::Corrupt(words)
-        } else {
-            Self::Db(error)
+        let has = |part: &str| words.contains(part);
+        match kind {
+            ClosedConnection | UnableToSendCommand => Self::Unreachable(words),
+            SerializationFailure => Self::RolledBack,
+            _ if has("deadlock detected") => Self::RolledBack,
+            _ if has("is locked") || has("due to lock timeout") || has("due to statement timeout") => Self::Busy,
+            _ if has("terminating connection") || has("the database system is") => Self::Unreachable(words),
+            _ if has("database disk image is malformed") || has("not a database") => Self::Corrupt(words),
+            _ => Self::Db(error),
         }
     }
 }

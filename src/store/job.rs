@@ -1,4 +1,4 @@
-//! A piece of work for a database thread, and its caller's end of it. May import: error.
+//! A piece of work for a database connection, and its caller's end of it. May import: error.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -28,16 +28,40 @@ pub(super) trait Job<C>: Send {
     fn answer(self: Box<Self>, fate: Result<(), Error>);
 }
 
-struct Task<C, R> {
+/// The side of a job that runs it: whether it may begin, and where its answer goes.
+pub(super) struct Ticket<R> {
     state: Arc<AtomicU8>,
+    reply: oneshot::Sender<Result<R, Error>>,
+}
+
+impl<R> Ticket<R> {
+    /// Begins the job; false: its caller took it back, and it must not run.
+    pub(super) fn begin(&self) -> bool {
+        self.state.compare_exchange(WAITS, BEGUN, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// A caller that went away does not matter: the job ran to its end.
+    pub(super) fn answer(self, result: Result<R, Error>) {
+        let _ = self.reply.send(result);
+    }
+}
+
+/// Makes the two ends of a job.
+pub(super) fn ticket<R>() -> (Ticket<R>, Waiting<R>) {
+    let state = Arc::new(AtomicU8::new(WAITS));
+    let (reply, receiver) = oneshot::channel();
+    (Ticket { state: Arc::clone(&state), reply }, Waiting { state, reply: receiver })
+}
+
+struct Task<C, R> {
+    ticket: Ticket<R>,
     work: Option<Work<C, R>>,
     result: Option<Result<R, Error>>,
-    reply: oneshot::Sender<Result<R, Error>>,
 }
 
 impl<C, R: Send> Job<C> for Task<C, R> {
     fn begin(&self) -> bool {
-        self.state.compare_exchange(WAITS, BEGUN, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        self.ticket.begin()
     }
 
     fn run(&mut self, conn: &mut C) -> bool {
@@ -59,8 +83,7 @@ impl<C, R: Send> Job<C> for Task<C, R> {
             (Some(Ok(value)), Ok(())) => Ok(value),
             (None, Ok(())) => Err(Error::Closed),
         };
-        // A caller that went away does not matter: the job ran to its end.
-        let _ = self.reply.send(result);
+        self.ticket.answer(result);
     }
 }
 
@@ -72,10 +95,8 @@ pub(super) struct Waiting<R> {
 
 /// Makes a job and its caller's end.
 pub(super) fn job<C: 'static, R: Send + 'static>(work: Work<C, R>) -> (Box<dyn Job<C>>, Waiting<R>) {
-    let state = Arc::new(AtomicU8::new(WAITS));
-    let (reply, receiver) = oneshot::channel();
-    let task = Task { state: Arc::clone(&state), work: Some(work), result: None, reply };
-    (Box::new(task), Waiting { state, reply: receiver })
+    let (ticket, waiting) = ticket();
+    (Box::new(Task { ticket, work: Some(work), result: None }), waiting)
 }
 
 impl<R> Waiting<R> {

@@ -1,15 +1,17 @@
 //! The store: the only room that knows SQL. One door for writes ([`Store::transact`]), bounded reads beside it.
 //!
 //! The statements stand once in `statements/`, written against a connection alias; each engine mounts them under
-//! itself and brings how a session is serialized, how a commit is made, and its migrations. SQLite is one; the
-//! seat of PostgreSQL is an arm of `Engine`. May import: ids, scope, lifecycle.
+//! itself and brings how a session is serialized, how a commit is made, and its migrations: SQLite and PostgreSQL.
+//! May import: ids, scope, lifecycle.
 
 mod check;
 mod error;
+mod faults;
 mod job;
 mod kept;
 mod meter;
 mod options;
+mod postgres;
 mod reads;
 mod records;
 mod rows;
@@ -27,7 +29,7 @@ use crate::lifecycle::{Decision, Focus, Refusal, SessionView};
 
 pub use check::{NOT_SHOWN, Violation, shown};
 pub use error::Error;
-pub use options::StoreOptions;
+pub use options::{PostgresOptions, SqliteOptions, StoreOptions};
 pub use rows::{
     BundleRow, Decided, MessageKey, MessageRowOut, OutboxSpan, Page, PendingFilter, SessionRow, Settled,
     TaskFilter, TaskKey, TaskListRow, TaskPatch, TaskRow, TokenRow, TurnKey, TurnRow, Workspace,
@@ -46,43 +48,63 @@ pub struct Store {
 #[derive(Clone, Debug)]
 enum Engine {
     Sqlite(Arc<sqlite::Sqlite>),
+    Postgres(Arc<postgres::Postgres>),
 }
 
-/// Runs a statement function as one job of the engine's writer or readers.
+/// Runs a statement function as one job of the engine.
 macro_rules! run {
     ($store:ident.$lane:ident($module:ident::$function:ident $(, $argument:expr)*)) => {
         match &$store.engine {
             $crate::store::Engine::Sqlite(engine) => {
-                let work: $crate::store::job::Work<$crate::store::sqlite::Conn, _> = Box::new(move |conn| {
-                    Box::pin(async move {
-                        $crate::store::sqlite::statements::$module::$function(conn $(, $argument)*).await
-                    })
-                });
-                engine.$lane($store.deadline, work).await
+                $crate::store::run!(sqlite, engine, $store, $lane, $module::$function $(, $argument)*)
+            }
+            $crate::store::Engine::Postgres(engine) => {
+                $crate::store::run!(postgres, engine, $store, $lane, $module::$function $(, $argument)*)
             }
         }
     };
+    ($room:ident, $engine:ident, $store:ident, $lane:ident, $module:ident::$function:ident $(, $argument:expr)*) => {{
+        let work: $crate::store::job::Work<$crate::store::$room::Conn, _> = Box::new(move |conn| {
+            Box::pin(async move {
+                $crate::store::$room::statements::$module::$function(conn $(, $argument)*).await
+            })
+        });
+        $engine.$lane($store.deadline, work).await
+    }};
 }
 pub(in crate::store) use run;
 
 impl Store {
-    /// Opens the file, makes it if it is not there, and brings its schema up to date.
+    /// Opens the database and brings its schema up to date; a file that is not there is made.
     ///
     /// # Errors
-    /// [`Error::Held`]: another process has it; [`Error::Foreign`], [`Error::NewerSchema`]: not for this program.
+    /// [`Error::Held`]: another process has the file; [`Error::Unreachable`], [`Error::Address`]: there is no such
+    /// server; [`Error::Foreign`], [`Error::NewerSchema`]: not for this program.
     pub async fn open(options: &StoreOptions) -> Result<Self, Error> {
-        let engine = sqlite::Sqlite::open(options).await?;
-        Ok(Self { engine: Engine::Sqlite(Arc::new(engine)), deadline: None })
+        let engine = match options {
+            StoreOptions::Sqlite(options) => Engine::Sqlite(Arc::new(sqlite::Sqlite::open(options).await?)),
+            StoreOptions::Postgres(options) => {
+                Engine::Postgres(Arc::new(postgres::Postgres::open(options).await?))
+            }
+        };
+        Ok(Self { engine, deadline: None })
     }
 
-    /// Opens the file to read it only, beside a server that runs on it or without one: takes no lock, migrates and
+    /// Opens the database to read it only, beside a server that runs on it or without one: takes no lock, migrates and
     /// writes nothing. Every write answers [`Error::Closed`].
     ///
     /// # Errors
     /// [`Error::Foreign`], [`Error::NewerSchema`], [`Error::OlderSchema`]: not for this program as it is.
     pub async fn open_to_read(options: &StoreOptions) -> Result<Self, Error> {
-        let engine = sqlite::Sqlite::open_to_read(options).await?;
-        Ok(Self { engine: Engine::Sqlite(Arc::new(engine)), deadline: None })
+        let engine = match options {
+            StoreOptions::Sqlite(options) => {
+                Engine::Sqlite(Arc::new(sqlite::Sqlite::open_to_read(options).await?))
+            }
+            StoreOptions::Postgres(options) => {
+                Engine::Postgres(Arc::new(postgres::Postgres::open_to_read(options).await?))
+            }
+        };
+        Ok(Self { engine, deadline: None })
     }
 
     /// The same store for a caller that waits no longer than this for each answer. A job that has not begun by
@@ -92,13 +114,14 @@ impl Store {
         Self { engine: self.engine.clone(), deadline: Some(deadline) }
     }
 
-    /// Lets all waiting jobs end, then closes the file. Later calls answer [`Error::Closed`].
+    /// Lets all waiting jobs end, then closes the database. Later calls answer [`Error::Closed`].
     ///
     /// # Errors
     /// [`Error::Db`] if the log could not be truncated; nothing is lost by that.
     pub async fn close(&self) -> Result<(), Error> {
         match &self.engine {
             Engine::Sqlite(engine) => engine.close().await,
+            Engine::Postgres(engine) => engine.close().await,
         }
     }
 
@@ -121,6 +144,9 @@ impl Store {
     {
         match &self.engine {
             Engine::Sqlite(engine) => engine.transact(self.deadline, session.clone(), focus, epoch, decide).await,
+            Engine::Postgres(engine) => {
+                engine.transact(self.deadline, session.clone(), focus, epoch, decide).await
+            }
         }
     }
 
@@ -141,6 +167,7 @@ impl Store {
     fn meter(&self) -> Arc<meter::Meter> {
         match &self.engine {
             Engine::Sqlite(engine) => engine.meter(),
+            Engine::Postgres(engine) => engine.meter(),
         }
     }
 }

@@ -1,10 +1,40 @@
 //! How a store is opened. May import: nothing of this crate.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
+
+/// Which database, and its settings.
+#[derive(Clone, Debug)]
+pub enum StoreOptions {
+    /// A file of this process alone.
+    Sqlite(SqliteOptions),
+    /// A PostgreSQL server.
+    Postgres(PostgresOptions),
+}
+
+impl StoreOptions {
+    /// The usual settings for that file.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        SqliteOptions::new(path).into()
+    }
+}
+
+impl From<SqliteOptions> for StoreOptions {
+    fn from(options: SqliteOptions) -> Self {
+        Self::Sqlite(options)
+    }
+}
+
+impl From<PostgresOptions> for StoreOptions {
+    fn from(options: PostgresOptions) -> Self {
+        Self::Postgres(options)
+    }
+}
 
 /// Settings of the embedded store; all sizes count items.
 #[derive(Clone, Debug)]
-pub struct StoreOptions {
+pub struct SqliteOptions {
     /// The database file.
     pub path: PathBuf,
     /// Reader threads, each with its own connection.
@@ -23,7 +53,7 @@ pub struct StoreOptions {
     pub is_group_commit_on: bool,
 }
 
-impl StoreOptions {
+impl SqliteOptions {
     /// The usual settings for that file.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
@@ -36,5 +66,45 @@ impl StoreOptions {
             busy_timeout_ms: 5_000,
             is_group_commit_on: true,
         }
+    }
+}
+
+/// Settings of the store on a PostgreSQL server.
+#[derive(Clone)]
+pub struct PostgresOptions {
+    /// The server and database, as `postgres://user:password@host/database`; never shown, because of its password.
+    pub url: String,
+    /// Connections at a time.
+    pub connections_max: usize,
+    /// Jobs that may wait for a connection.
+    pub queue_max: usize,
+    /// How long a job waits for a connection, and how long making one may take.
+    pub connect: Duration,
+    /// How long one statement may run.
+    pub statement: Duration,
+    /// How long a statement waits for a lock.
+    pub lock: Duration,
+    /// How long a transaction may stand still before the server ends it.
+    pub idle: Duration,
+}
+
+impl PostgresOptions {
+    /// The usual settings for that database.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            connections_max: 16,
+            queue_max: 1024,
+            connect: Duration::from_secs(5),
+            statement: Duration::from_secs(30),
+            lock: Duration::from_secs(10),
+            idle: Duration::from_secs(10),
+        }
+    }
+}
+
+impl fmt::Debug for PostgresOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresOptions").field("connections_max", &self.connections_max).finish_non_exhaustive()
     }
 }

@@ -367,6 +367,7 @@ impl Store {
     pub async fn damage(&self) -> Result<Vec<String>, Error> {
         match &self.engine {
             Engine::Sqlite(engine) => engine.damage().await,
+            Engine::Postgres(engine) => engine.damage().await,
         }
     }
 }

@@ -16,6 +16,8 @@ use axum::http::{HeaderMap, Method, StatusCode};
 use futures_util::StreamExt;
 use serde_json::Value;
 
+use super::world::file;
+
 const KEY: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 /// Who a session's agent is.
@@ -79,7 +81,7 @@ impl Peers {
             Agent::Recording => return,
             Agent::Webhook => config::Executor::Webhook(self.listen().await),
             Agent::Workers => config::Executor::Pull,
-            Agent::Coder => config::Executor::Acp(self.coder(&options.store.path)),
+            Agent::Coder => config::Executor::Acp(self.coder(file(options))),
         };
         options.endpoints.insert(agent.name().into(), endpoint);
         // Each is reached over a socket or has to start, and none is waited for longer than it needs.

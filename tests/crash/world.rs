@@ -1,7 +1,7 @@
 //! A whole server in this process whose calls can be broken, and the paths that the fault loops walk on it.
 //! May import: peers, the crate.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use answerable::access::Viewer;
@@ -13,6 +13,7 @@ use answerable::config::{Flags, Settings};
 use answerable::ids::{ClientKey, MessageId, PendingId, PermissionId, QuestionId, SessionId, TaskId, TurnId};
 use answerable::lifecycle::{BundleState, ExpectedTurn, NewMessage, QuestionInput, SessionState, TurnKind};
 use answerable::serve::{Options, Running, start};
+use answerable::store::StoreOptions;
 use tempfile::TempDir;
 
 use super::peers::{Agent, Peers};
@@ -79,6 +80,14 @@ pub enum Told {
     Final,
     /// No, or an error.
     No,
+}
+
+/// The database file.
+pub fn file(options: &Options) -> &Path {
+    match &options.store {
+        StoreOptions::Sqlite(options) => &options.path,
+        StoreOptions::Postgres(_) => panic!("it has no file"),
+    }
 }
 
 fn options(database: PathBuf) -> Options {
@@ -166,7 +175,7 @@ impl World {
     }
 
     fn lines(&self) -> PathBuf {
-        self.options.store.path.with_extension("dispatches")
+        file(&self.options).with_extension("dispatches")
     }
 }
 

@@ -30,6 +30,14 @@ pub struct App {
     dir: Arc<TempDir>,
 }
 
+/// How long the store waits for a lock of its file.
+pub fn set_busy_timeout(options: &mut Options, ms: u64) {
+    match &mut options.store {
+        StoreOptions::Sqlite(options) => options.busy_timeout_ms = ms,
+        StoreOptions::Postgres(_) => panic!("it has no file"),
+    }
+}
+
 /// Somebody who calls it.
 #[derive(Clone)]
 pub struct Caller {
@@ -61,7 +69,7 @@ impl App {
         options.limits.poll = Duration::from_millis(200);
         change(&mut options);
         let store = options.store.clone();
-        let running = start(options).await?;
+        let running = Box::pin(start(options)).await?;
         Ok(Self { running, executor, store, http: reqwest::Client::new(), dir })
     }
 
@@ -78,7 +86,10 @@ impl App {
 
     /// The database file.
     pub fn database(&self) -> &Path {
-        &self.store.path
+        match &self.store {
+            StoreOptions::Sqlite(options) => &options.path,
+            StoreOptions::Postgres(_) => panic!("it has no file"),
+        }
     }
 
     pub fn authority(&self) -> &Authority {

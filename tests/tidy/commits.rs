@@ -3,8 +3,9 @@
 use crate::code;
 use crate::source::Source;
 
-/// Where transactions end: the writer lane, and what opens a file.
-const LANE: &[&str] = &["src/store/sqlite/lane.rs", "src/store/sqlite/schema_check.rs"];
+/// Where transactions end: the writer lane with what opens a file, and PostgreSQL's transactions.
+const LANE: &[&str] =
+    &["src/store/sqlite/lane.rs", "src/store/sqlite/schema_check.rs", "src/store/postgres/transaction.rs"];
 
 /// Writing jobs whose function does not say in its documentation which crash points it has, and commits beside the
 /// lane. The commands of the door have theirs by a match that leaves none out.
@@ -21,7 +22,7 @@ pub fn check(source: &Source) -> Vec<String> {
     for word in ["commit_transaction", "COMMIT"] {
         if let Some(at) = source.text.find(word).filter(|at| !is_lane && is_code(source, *at)) {
             let line = code::line(&source.text, at);
-            breaches.push(format!("{}:{line}: {word}: the writer lane alone commits", source.path));
+            breaches.push(format!("{}:{line}: {word}: the engines alone commit", source.path));
         }
     }
     breaches

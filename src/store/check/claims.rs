@@ -35,7 +35,7 @@ pub(super) const RULES: &[Rule] = &[
         says: "an agent received a result that is not final",
         sql: "SELECT 'session ' || session_id || ', bundle ' || pending_id || ', message ' || id AS found
             FROM task_session_messages WHERE (is_open OR has_intent)
-                AND COALESCE(CAST(json_extract(metadata, '$.result_received') AS TEXT) IN ('true', '1'), 0)",
+                AND COALESCE(CAST(json_extract(metadata, '$.result_received') AS TEXT) IN ('true', '1'), FALSE)",
     },
     Rule {
         invariant: "INV-12",
@@ -54,12 +54,19 @@ pub(super) const RULES: &[Rule] = &[
                 AND json_type(t.metadata, '$.prompt_dispatch_clarification_message_ids') = 'array'
                 AND NOT EXISTS (SELECT 1
                     FROM json_each(t.metadata, '$.prompt_dispatch_clarification_message_ids') WHERE type <> 'text')
-                AND (SELECT json_group_array(value) FROM (SELECT value
-                        FROM json_each(t.metadata, '$.prompt_dispatch_clarification_message_ids') ORDER BY value))
-                    IS NOT (SELECT json_group_array(id) FROM (SELECT m.id AS id FROM task_session_messages m
+                AND (
+                    EXISTS (SELECT value
+                        FROM json_each(t.metadata, '$.prompt_dispatch_clarification_message_ids')
+                        EXCEPT SELECT m.id FROM task_session_messages m
                         WHERE m.has_intent AND m.session_id = t.session_id
                             AND json_extract(m.metadata, '$.claim_id')
-                                = json_extract(t.metadata, '$.prompt_dispatch_claim_id') ORDER BY m.id))",
+                                = json_extract(t.metadata, '$.prompt_dispatch_claim_id'))
+                    OR EXISTS (SELECT m.id FROM task_session_messages m
+                        WHERE m.has_intent AND m.session_id = t.session_id
+                            AND json_extract(m.metadata, '$.claim_id')
+                                = json_extract(t.metadata, '$.prompt_dispatch_claim_id')
+                        EXCEPT SELECT value
+                        FROM json_each(t.metadata, '$.prompt_dispatch_clarification_message_ids')))",
     },
     Rule {
         invariant: "INV-16",
@@ -78,10 +85,10 @@ pub(super) const RULES: &[Rule] = &[
         sql: "WITH newest AS (SELECT COALESCE(MAX(epoch), 0) AS epoch FROM backend_generations)
             SELECT 'session ' || m.session_id || ', message ' || m.id AS found
             FROM task_session_messages m, newest
-            WHERE m.is_question AND json_extract(m.metadata, '$.claim_epoch') > newest.epoch
+            WHERE m.is_question AND CAST(json_extract(m.metadata, '$.claim_epoch') AS BIGINT) > newest.epoch
             UNION ALL
             SELECT 'session ' || t.session_id || ', turn ' || t.id FROM task_session_turns t, newest
-            WHERE t.is_reserved AND json_extract(t.metadata, '$.prompt_dispatch_epoch') > newest.epoch
+            WHERE t.is_reserved AND CAST(json_extract(t.metadata, '$.prompt_dispatch_epoch') AS BIGINT) > newest.epoch
             UNION ALL
             SELECT 'session ' || w.session_id || ', waiter ' || w.id FROM clarification_waiters w, newest
             WHERE w.epoch > newest.epoch",
@@ -90,9 +97,9 @@ pub(super) const RULES: &[Rule] = &[
         invariant: "INV-31",
         says: "a bundle without one turn of its own is being delivered or waited for",
         sql: "SELECT 'session ' || session_id || ', bundle ' || pending_id AS found FROM (
-                SELECT m.session_id AS session_id, m.pending_id AS pending_id, SUM(m.has_intent) AS claimed,
+                SELECT m.session_id AS session_id, m.pending_id AS pending_id, COUNT(*) FILTER (WHERE m.has_intent) AS claimed,
                     COUNT(DISTINCT NULLIF(m.turn_id, '')) AS turns,
-                    SUM(m.turn_id <> '' AND NOT EXISTS (SELECT 1 FROM task_session_turns t
+                    COUNT(*) FILTER (WHERE m.turn_id <> '' AND NOT EXISTS (SELECT 1 FROM task_session_turns t
                         WHERE t.id = m.turn_id AND t.session_id = m.session_id)) AS lost
                 FROM task_session_messages m WHERE m.is_question GROUP BY m.session_id, m.pending_id
             ) b WHERE (b.turns <> 1 OR b.lost > 0)
@@ -105,12 +112,12 @@ pub(super) const RULES: &[Rule] = &[
         sql: "SELECT 'session ' || m.session_id || ', bundle ' || m.pending_id AS found
             FROM task_session_messages m
             WHERE m.has_intent AND NOT EXISTS (SELECT 1 FROM backend_generations g WHERE g.ended_us IS NULL
-                AND g.epoch = COALESCE(json_extract(m.metadata, '$.claim_epoch'), 0))
+                AND g.epoch = COALESCE(CAST(json_extract(m.metadata, '$.claim_epoch') AS BIGINT), 0))
             GROUP BY m.session_id, m.pending_id
             UNION ALL
             SELECT 'session ' || t.session_id || ', turn ' || t.id FROM task_session_turns t
             WHERE t.is_reserved AND NOT EXISTS (SELECT 1 FROM backend_generations g WHERE g.ended_us IS NULL
-                AND g.epoch = COALESCE(json_extract(t.metadata, '$.prompt_dispatch_epoch'), 0))",
+                AND g.epoch = COALESCE(CAST(json_extract(t.metadata, '$.prompt_dispatch_epoch') AS BIGINT), 0))",
     },
     Rule {
         invariant: "INV-36",

@@ -36,7 +36,7 @@ pub(super) const RULES: &[Rule] = &[
             "SELECT 'session ' || t.session_id || ', turn ' || t.id AS found
             FROM task_session_turns t JOIN told ON told.turn_id = t.id
             WHERE t.is_reserved AND told.started IS NOT NULL AND NOT COALESCE(
-                CAST(json_extract(t.metadata, '$.prompt_dispatch_acknowledged') AS TEXT) IN ('true', '1'), 0)"
+                CAST(json_extract(t.metadata, '$.prompt_dispatch_acknowledged') AS TEXT) IN ('true', '1'), FALSE)"
         ),
     },
     Rule {

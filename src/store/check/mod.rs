@@ -16,7 +16,8 @@ pub struct Violation {
     pub rows: String,
 }
 
-/// An invariant and the statement that finds what breaks it: one text column `found`, a line per breach.
+/// An invariant and the statement that finds what breaks it: one text column `found`, a line per breach. Both engines
+/// understand it; the migrations of PostgreSQL bring SQLite's functions for JSON.
 pub(super) struct Rule {
     pub(super) invariant: &'static str,
     pub(super) says: &'static str,

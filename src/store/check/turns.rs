@@ -18,7 +18,8 @@ macro_rules! with_rule {
                 FROM task_session_messages m JOIN turn_now n ON n.session_id = m.session_id AND n.is_live
                 WHERE m.is_question
                 GROUP BY m.session_id, m.pending_id
-                HAVING SUM(COALESCE(NULLIF(json_extract(m.metadata, '$.status'), ''), 'pending') = 'pending') > 0
+                HAVING COUNT(*) FILTER (
+                    WHERE COALESCE(NULLIF(json_extract(m.metadata, '$.status'), ''), 'pending') = 'pending') > 0
                     AND COUNT(DISTINCT NULLIF(m.turn_id, '')) = 1
                     AND MAX(m.turn_id) = MAX(n.turn_id)
             ), alive AS (
@@ -37,10 +38,10 @@ pub(super) const RULES: &[Rule] = &[
         sql: with_rule!(
             "SELECT 'session ' || session_id || ', bundle ' || pending_id AS found FROM (
                 SELECT session_id, pending_id FROM active EXCEPT SELECT session_id, pending_id FROM active_rows
-            ) UNION ALL
+            ) hidden UNION ALL
             SELECT 'session ' || session_id || ', bundle ' || pending_id FROM (
                 SELECT session_id, pending_id FROM active_rows EXCEPT SELECT session_id, pending_id FROM active
-            )"
+            ) shown"
         ),
     },
     Rule {
@@ -50,7 +51,7 @@ pub(super) const RULES: &[Rule] = &[
                 SELECT session_id, id, started_us,
                     LAG(started_us) OVER (PARTITION BY session_id ORDER BY ordinal) AS before_us
                 FROM task_session_turns
-            ) WHERE started_us <= before_us",
+            ) t WHERE started_us <= before_us",
     },
     Rule {
         invariant: "INV-03",
@@ -79,7 +80,7 @@ pub(super) const RULES: &[Rule] = &[
         says: "a dispatch has an outcome and no attempt marker",
         sql: "SELECT 'session ' || session_id || ', turn ' || id AS found FROM task_session_turns
             WHERE is_reserved AND NOT is_attempted AND (
-                COALESCE(CAST(json_extract(metadata, '$.prompt_dispatch_acknowledged') AS TEXT) IN ('true', '1'), 0)
+                COALESCE(CAST(json_extract(metadata, '$.prompt_dispatch_acknowledged') AS TEXT) IN ('true', '1'), FALSE)
                 OR json_type(metadata, '$.dispatch_outcome') IS NOT NULL)",
     },
     Rule {
@@ -99,7 +100,7 @@ pub(super) const RULES: &[Rule] = &[
             "SELECT 'session ' || s.id AS found
             FROM task_sessions s JOIN turn_now n ON n.session_id = s.id
             JOIN session_projections p ON p.session_id = s.id
-            WHERE p.pending_action IS NOT CASE
+            WHERE p.pending_action IS DISTINCT FROM CASE
                 WHEN s.state NOT IN ('RUNNING', 'WAITING_FOR_INPUT') THEN NULL
                 WHEN EXISTS (SELECT 1 FROM active_rows a WHERE a.session_id = s.id) THEN 'clarification'
                 WHEN EXISTS (SELECT 1 FROM task_session_messages m

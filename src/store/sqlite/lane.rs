@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use crate::store::error::Error;
 use crate::store::job::Job;
 use crate::store::meter::Meter;
-use crate::store::options::StoreOptions;
+use crate::store::options::SqliteOptions;
 
 use super::connection::{damage, open_writer, with, wrap};
 use super::desk::Desk;
@@ -36,7 +36,7 @@ pub(super) struct Lane {
 
 impl Lane {
     /// Takes the file's lock, opens, checks and migrates it on the lane's own thread.
-    pub(super) async fn start(options: StoreOptions, meter: Arc<Meter>) -> Result<Self, Error> {
+    pub(super) async fn start(options: SqliteOptions, meter: Arc<Meter>) -> Result<Self, Error> {
         let (jobs, queue) = sync_channel(options.queue_max);
         let (opened, is_open) = oneshot::channel();
         let (end, ended) = oneshot::channel();
@@ -77,7 +77,7 @@ impl Lane {
 /// The lane's thread.
 struct Writer {
     desk: Desk,
-    options: StoreOptions,
+    options: SqliteOptions,
     meter: Arc<Meter>,
     has_written: bool,
     has_checked: bool,
@@ -86,7 +86,7 @@ struct Writer {
 }
 
 impl Writer {
-    fn open(options: StoreOptions, meter: Arc<Meter>) -> Result<Self, Error> {
+    fn open(options: SqliteOptions, meter: Arc<Meter>) -> Result<Self, Error> {
         let lock = FileLock::take(&options.path)?;
         super::schema_check::check_header(&options.path)?;
         let mut raw = open_writer(&options.path, options.busy_timeout_ms)?;

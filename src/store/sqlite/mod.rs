@@ -7,6 +7,7 @@ mod lane;
 mod lock;
 mod readers;
 mod schema_check;
+mod seam;
 #[path = "../statements/mod.rs"]
 pub(super) mod statements;
 
@@ -21,28 +22,16 @@ use crate::ids::{Epoch, SessionId};
 use crate::lifecycle::{Decision, Focus, Refusal, SessionView};
 
 use super::error::Error;
+use super::faults::broken;
 use super::job::{Job, Work, job};
 use super::meter::Meter;
-use super::options::StoreOptions;
+use super::options::SqliteOptions;
 use super::rows::Decided;
 use desk::Desk;
 
 pub(super) use connection::Conn;
 #[cfg(test)]
 pub(super) use schema_check::MIGRATIONS;
-
-/// The fault that a test has armed for this call: before its job is sent, or behind its commit.
-fn broken(call: &'static str) -> Result<(), Error> {
-    let io = |kind| Err(Error::Io(std::io::Error::from(kind)));
-    match crash::fault(call).as_deref() {
-        None => Ok(()),
-        Some("io") => io(std::io::ErrorKind::Other),
-        Some("full") => io(std::io::ErrorKind::StorageFull),
-        Some("lost") => Err(Error::Closed),
-        Some("unknown") => Err(Error::UnknownCommit),
-        Some(_) => Err(Error::Busy),
-    }
-}
 
 /// The threads of one open database file.
 pub(super) struct Sqlite {
@@ -58,7 +47,7 @@ impl std::fmt::Debug for Sqlite {
 }
 
 impl Sqlite {
-    pub(super) async fn open(options: &StoreOptions) -> Result<Self, Error> {
+    pub(super) async fn open(options: &SqliteOptions) -> Result<Self, Error> {
         let meter = Arc::new(Meter::default());
         let lane = lane::Lane::start(options.clone(), Arc::clone(&meter)).await?;
         let readers = readers::Readers::start(options, &meter).await?;
@@ -66,7 +55,7 @@ impl Sqlite {
     }
 
     /// Readers alone: nothing is locked, migrated or written, and every write answers [`Error::Closed`].
-    pub(super) async fn open_to_read(options: &StoreOptions) -> Result<Self, Error> {
+    pub(super) async fn open_to_read(options: &SqliteOptions) -> Result<Self, Error> {
         schema_check::check_header(&options.path)?;
         schema_check::verify(&mut connection::open_reader(&options.path, options.busy_timeout_ms)?)?;
         let meter = Arc::new(Meter::default());

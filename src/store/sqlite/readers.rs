@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use crate::store::error::Error;
 use crate::store::job::Job;
 use crate::store::meter::Meter;
-use crate::store::options::StoreOptions;
+use crate::store::options::SqliteOptions;
 
 use super::connection::{Conn, open_reader, with, wrap};
 
@@ -22,7 +22,7 @@ pub(super) struct Readers {
 }
 
 impl Readers {
-    pub(super) async fn start(options: &StoreOptions, meter: &Arc<Meter>) -> Result<Self, Error> {
+    pub(super) async fn start(options: &SqliteOptions, meter: &Arc<Meter>) -> Result<Self, Error> {
         let (jobs, queue) = sync_channel(options.read_queue_max);
         let queue = Arc::new(Mutex::new(queue));
         for number in 0..options.readers.max(1) {

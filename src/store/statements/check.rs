@@ -9,7 +9,7 @@ use crate::store::error::Error;
 use crate::store::records::TurnRecord;
 use crate::store::schema::task_session_turns as turns;
 
-use super::Conn;
+use super::{Conn, seam};
 
 #[derive(QueryableByName)]
 struct Found {
@@ -23,7 +23,7 @@ pub(in crate::store) async fn violations(conn: &mut Conn) -> Result<Vec<Violatio
     for rule in rules() {
         all.extend(broken(conn, rule).await?);
     }
-    for damage in damage(conn).await? {
+    for damage in seam::damage(conn).await? {
         all.push(Violation { invariant: PAGES.0, says: PAGES.1, rows: damage });
     }
     all.sort();
@@ -49,14 +49,4 @@ async fn unreadable(conn: &mut Conn) -> Result<Vec<Violation>, Error> {
         }
     }
     Ok(found)
-}
-
-/// Damaged pages, and rows whose parents are gone.
-async fn damage(conn: &mut Conn) -> Result<Vec<String>, Error> {
-    let pages = "SELECT quick_check AS found FROM pragma_quick_check WHERE quick_check <> 'ok'";
-    let orphans = "SELECT 'row ' || COALESCE(rowid, '') || ' of ' || \"table\" || ' has no ' || parent AS found
-        FROM pragma_foreign_key_check";
-    let mut found: Vec<Found> = diesel::sql_query(pages).load(conn).await?;
-    found.extend(diesel::sql_query(orphans).load::<Found>(conn).await?);
-    Ok(found.into_iter().map(|row| row.found).collect())
 }

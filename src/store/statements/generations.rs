@@ -7,10 +7,11 @@ use crate::ids::{Epoch, Micros, StoreId};
 use crate::store::error::Error;
 use crate::store::schema::{backend_generations as generations, store_meta};
 
-use super::Conn;
+use super::{Conn, seam};
 
-/// Gives out the next generation. One process per file: every older one is over.
+/// Gives out the next generation. One server at a time: every older one is over, and what it had begun is through.
 pub(in crate::store) async fn allocate(conn: &mut Conn, now: Micros) -> Result<Epoch, Error> {
+    seam::lock_generations(conn).await?;
     let older = generations::table.filter(generations::is_live);
     diesel::update(older).set(generations::ended_us.eq(now.0)).execute(conn).await?;
     let newest: Option<i64> = generations::table

@@ -1,5 +1,5 @@
 //! The statements, `noun_verb`, written once in async Diesel against `Conn`. Each engine mounts this folder under
-//! itself, so `super::Conn` is its own connection. May import: the store's shared parts.
+//! itself, so `super::Conn` is its own connection and `super::seam` its own way of locking rows. May import: the store's shared parts.
 
 pub(in crate::store) mod apply;
 pub(in crate::store) mod bundles;
@@ -17,6 +17,7 @@ pub(in crate::store) mod transcript;
 pub(in crate::store) mod view;
 
 pub(in crate::store) use super::Conn;
+use super::seam;
 
 /// Ids that one statement may carry.
 const CHUNK: usize = 500;

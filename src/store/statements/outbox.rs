@@ -14,7 +14,7 @@ use crate::store::records::OutboxRecord;
 use crate::store::rows::OutboxSpan;
 use crate::store::schema::outbox_events;
 
-use super::{CHUNK, Conn};
+use super::{CHUNK, Conn, seam};
 
 /// Where events belong, and when they happened.
 pub(in crate::store) struct Place {
@@ -38,6 +38,7 @@ pub(in crate::store) async fn append(
         let body = serde_json::to_string(&event.kind);
         bodies.push((event, body.map_err(|error| Error::Corrupt(format!("event {}: {error}", event.id)))?));
     }
+    seam::lock_log(conn).await?;
     let positions: Vec<i64> =
         Append { place, session_id: place.session_id.as_ref().map(SessionId::as_str), bodies }
             .get_results(conn)

@@ -11,9 +11,9 @@ use crate::store::error::Error;
 use crate::store::rows::{Settled, TaskRow};
 use crate::store::schema::task_status_summaries as summaries;
 
-use super::Conn;
 use super::lists::tasks_of;
 use super::tasks::{announce, place};
+use super::{Conn, seam};
 
 /// What a reader needs of the row.
 #[derive(Clone, Debug, Queryable, Selectable)]
@@ -41,6 +41,7 @@ pub(in crate::store) async fn settle(
     now: Micros,
     event: EventId,
 ) -> Result<Settled, Error> {
+    seam::lock_task(conn, id).await?;
     let Some(row) = tasks_of(conn, std::slice::from_ref(id), 0).await?.into_iter().next() else {
         return Ok(Settled::Gone);
     };

@@ -3,7 +3,7 @@
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 
-use crate::ids::{EventId, Micros, TaskId, WorkspaceId};
+use crate::ids::{EventId, Micros, SessionId, TaskId, WorkspaceId};
 use crate::lifecycle::{Event, EventKind, Summary};
 use crate::store::error::Error;
 use crate::store::kept::Kept;
@@ -11,10 +11,10 @@ use crate::store::records::{TaskRecord, WorkspaceRecord};
 use crate::store::rows::{TaskPatch, TaskRow, Workspace};
 use crate::store::schema::{task_sessions as sessions, task_status_summaries as summaries, tasks, workspaces};
 
-use super::Conn;
 use super::apply::session_delete;
 use super::outbox::{Place, append};
 use super::summaries::put;
+use super::{Conn, seam};
 
 /// Adds a workspace.
 pub(in crate::store) async fn workspace_insert(conn: &mut Conn, workspace: Workspace) -> Result<(), Error> {
@@ -55,6 +55,7 @@ pub(in crate::store) async fn update(
     now: Micros,
     event: EventId,
 ) -> Result<bool, Error> {
+    seam::lock_task(conn, id).await?;
     let Some(task) = load(conn, id).await? else { return Ok(false) };
     let place = place(&task, now);
     let set = (
@@ -84,9 +85,10 @@ pub(in crate::store) async fn delete(
     event: EventId,
 ) -> Result<bool, Error> {
     let Some(task) = load(conn, id).await? else { return Ok(false) };
-    let own: Vec<String> =
-        sessions::table.filter(sessions::task_id.eq(id.as_str())).select(sessions::id).load(conn).await?;
-    for session in own {
+    // In the order in which decisions lock: sessions, then their task.
+    let own = sessions::table.filter(sessions::task_id.eq(id.as_str())).order(sessions::id).select(sessions::id);
+    for session in own.load::<String>(conn).await? {
+        seam::lock_session(conn, &SessionId::new(session.as_str())).await?;
         session_delete(conn, &session).await?;
     }
     diesel::delete(summaries::table.filter(summaries::task_id.eq(id.as_str()))).execute(conn).await?;

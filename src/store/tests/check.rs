@@ -39,8 +39,8 @@ impl Healthy {
 
     /// A copy of it with something planted. `$name` stands for the id of the session of that name.
     fn planted(&self, number: usize, sql: &str) -> PathBuf {
-        let path = self.home.options.path.with_file_name(format!("{number}.db"));
-        std::fs::copy(&self.home.options.path, &path).unwrap();
+        let path = self.home.file().with_file_name(format!("{number}.db"));
+        std::fs::copy(self.home.file(), &path).unwrap();
         let mut sql = sql.to_owned();
         for (name, session) in &self.names {
             sql = sql.replace(&format!("${name}"), &format!("'{session}'"));
@@ -281,7 +281,7 @@ async fn invariants(path: &Path) -> BTreeSet<&'static str> {
 #[tokio::test]
 async fn a_check_sees_what_is_planted_and_nothing_else() {
     let healthy = Healthy::new().await;
-    assert_eq!(invariants(&healthy.home.options.path).await, BTreeSet::new());
+    assert_eq!(invariants(healthy.home.file()).await, BTreeSet::new());
     for (number, (invariant, sql)) in PLANTS.iter().enumerate() {
         let found = invariants(&healthy.planted(number, sql)).await;
         assert_eq!(found, BTreeSet::from([*invariant]), "after {sql}");

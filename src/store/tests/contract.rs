@@ -1,15 +1,16 @@
-//! What the store promises to the rooms above it. May import: the store.
+//! What the store promises to the rooms above it, on either engine. May import: the store.
 
 use crate::ids::{Micros, Position, SessionId, TokenId, WaiterId, WorkspaceId};
 use crate::lifecycle::{Admission, ClaimFate, Command, Effect, EventKind, PendingAction, SessionState};
 use crate::scope::Scope;
 use crate::store::{MessageKey, OutboxSpan, Page, PendingFilter, TaskFilter, TokenRow};
 
-use super::support::{Home, accept, respond};
+use super::home;
+use super::support::{accept, respond};
 
 #[tokio::test]
 async fn an_ask_its_answer_and_its_confirmation_are_read_back_as_decided() {
-    let home = Home::new().await;
+    let home = home().await;
     let session = home.session().await;
     let turn = home.turn(&session).await;
     let bundle = home.ask(&session, "a", 2, Some("waiter")).await;
@@ -34,7 +35,7 @@ async fn an_ask_its_answer_and_its_confirmation_are_read_back_as_decided() {
 
 #[tokio::test]
 async fn events_stand_in_commit_order_and_are_accepted_once() {
-    let home = Home::new().await;
+    let home = home().await;
     let session = home.session().await;
     home.turn(&session).await;
     home.ask(&session, "a", 1, None).await;
@@ -51,7 +52,7 @@ async fn events_stand_in_commit_order_and_are_accepted_once() {
 
 #[tokio::test]
 async fn only_old_events_that_the_bus_took_are_forgotten_and_the_newest_never() {
-    let home = Home::new().await;
+    let home = home().await;
     let session = home.session().await;
     home.turn(&session).await;
     home.ask(&session, "a", 1, None).await;
@@ -75,7 +76,7 @@ async fn only_old_events_that_the_bus_took_are_forgotten_and_the_newest_never() 
 
 #[tokio::test]
 async fn a_task_takes_all_it_holds_with_it() {
-    let home = Home::new().await;
+    let home = home().await;
     let session = home.session().await;
     home.turn(&session).await;
     home.ask(&session, "a", 2, Some("w")).await;
@@ -92,7 +93,7 @@ async fn a_task_takes_all_it_holds_with_it() {
 
 #[tokio::test]
 async fn pages_go_by_keys_and_together_hold_each_row_once() {
-    let home = Home::new().await;
+    let home = home().await;
     let session = home.session().await;
     home.turn(&session).await;
     for number in 0..7 {
@@ -132,7 +133,7 @@ async fn pages_go_by_keys_and_together_hold_each_row_once() {
 
 #[tokio::test]
 async fn what_is_not_in_scope_is_in_no_list() {
-    let home = Home::new().await;
+    let home = home().await;
     let session = home.session().await;
     home.turn(&session).await;
     home.ask(&session, "a", 1, None).await;
@@ -153,7 +154,7 @@ async fn what_is_not_in_scope_is_in_no_list() {
 
 #[tokio::test]
 async fn a_token_of_a_session_dies_with_it() {
-    let home = Home::new().await;
+    let home = home().await;
     let session = home.session().await;
     let token = TokenRow {
         id: TokenId::new("t"),
@@ -177,7 +178,7 @@ async fn a_token_of_a_session_dies_with_it() {
 
 #[tokio::test]
 async fn a_token_that_is_bound_to_a_session_shuts_nobody_else_out() {
-    let home = Home::new().await;
+    let home = home().await;
     let session = home.session().await;
     let token = |id: &str, hash: u8, session_id| TokenRow {
         id: TokenId::new(id),
@@ -199,7 +200,7 @@ async fn a_token_that_is_bound_to_a_session_shuts_nobody_else_out() {
 
 #[tokio::test]
 async fn a_wait_taken_up_under_its_name_by_a_new_generation_is_that_generations() {
-    let mut home = Home::new().await;
+    let mut home = home().await;
     let session = home.session().await;
     home.turn(&session).await;
     let bundle = home.ask(&session, "a", 1, Some("w")).await;
@@ -211,7 +212,7 @@ async fn a_wait_taken_up_under_its_name_by_a_new_generation_is_that_generations(
 
 #[tokio::test]
 async fn a_healthy_file_reports_no_damage() {
-    let home = Home::new().await;
+    let home = home().await;
     assert_eq!(home.store.damage().await.unwrap(), Vec::<String>::new());
 }
 
@@ -219,7 +220,7 @@ async fn a_healthy_file_reports_no_damage() {
 /// turn may be long over. The view has to hold both.
 #[tokio::test]
 async fn a_refused_prompt_gives_the_question_back_to_the_session() {
-    let home = Home::new().await;
+    let home = home().await;
     let session = home.session().await;
     let turn = home.turn(&session).await;
     let bundle = home.ask(&session, "a", 1, Some("waiter")).await;

@@ -1,5 +1,5 @@
-//! Memory against store: random commands run through `decide` over a whole session in memory and through the door;
-//! after each step both hold the same, and the one rule in SQL says what the pure one says.
+//! Memory against both engines: random commands run through `decide` over a whole session in memory and through the door;
+//! after each step all hold the same, and the one rule in SQL says what the pure one says.
 //! May import: the store, lifecycle.
 
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ use crate::lifecycle::{
     Admission, Certainty, Command, ExpectedTurn, Focus, Lease, NewMessage, SessionState, Skip, TurnKind, decide,
 };
 
-use crate::store::Violation;
+use crate::store::{Store, Violation};
 
 use super::model::{Whole, sorted};
 use super::support::{Home, accept, ask, key, respond};
@@ -146,7 +146,8 @@ fn message(turn_id: Option<TurnId>) -> NewMessage {
 }
 
 struct Case<'h> {
-    home: &'h mut Home,
+    /// One of each engine, with the same clock.
+    homes: &'h mut [Home; 2],
     whole: Whole,
     session: SessionId,
     taken: usize,
@@ -155,34 +156,47 @@ struct Case<'h> {
 impl Case<'_> {
     async fn step(&mut self, step: Step) {
         if step.0 == 39 && step.2 < 100 {
-            // A new generation: what the old one owned has no owner any more.
-            self.home.epoch = self.home.store.epoch_allocate(self.home.now()).await.unwrap();
-            self.whole.alive = Some(self.home.epoch);
-            return;
+            return self.renew().await;
         }
-        let Some(command) = command(&self.whole, step, self.home.now()) else { return };
-        let (focus, stamp) = (command.focus(), self.home.stamp());
-        let loaded = self.home.store.view(&self.session, focus.clone()).await.unwrap();
+        let [first, ..] = &*self.homes;
+        let Some(command) = command(&self.whole, step, first.now()) else { return };
+        let (focus, stamp) = (command.focus(), first.stamp());
         let projected = self.whole.project(&focus);
-        assert_eq!(sorted(loaded), projected, "the view loaded for {command:?}");
+        for home in &*self.homes {
+            let loaded = home.store.view(&self.session, focus.clone()).await.unwrap();
+            assert_eq!(sorted(loaded), projected, "the view loaded for {command:?}");
+        }
 
         let unbounded = decide(&self.whole.unbounded(&focus), &command, &stamp);
         let bounded = decide(&projected, &command, &stamp);
         assert_eq!(bounded, unbounded, "the bounded view leaves out what decides {command:?}");
-        let (own, epoch) = (command.clone(), self.home.epoch);
-        let run = self.home.store.transact(&self.session, focus, epoch, move |view| decide(view, &own, &stamp));
-        let stored = run.await.unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        assert_eq!(stored.map(|decided| decided.decision), bounded, "{command:?}");
+        for home in &*self.homes {
+            let (own, focus) = (command.clone(), focus.clone());
+            let run =
+                home.store.transact(&self.session, focus, home.epoch, move |view| decide(view, &own, &stamp));
+            let stored = run.await.unwrap_or_else(|error| panic!("{command:?}: {error}"));
+            assert_eq!(stored.map(|decided| decided.decision), bounded, "{command:?}");
+        }
         if let Ok(decision) = bounded {
             self.whole.apply(&decision.changes);
             self.taken += 1;
         }
-        self.compare_reads().await;
+        for home in &*self.homes {
+            self.compare_reads(&home.store).await;
+        }
+    }
+
+    /// A new generation: what the old one owned has no owner any more.
+    async fn renew(&mut self) {
+        for home in &mut *self.homes {
+            home.epoch = home.store.epoch_allocate(home.now()).await.unwrap();
+            self.whole.alive = Some(home.epoch);
+        }
     }
 
     /// What lists say, by SQL, is what the pure rule says.
-    async fn compare_reads(&self) {
-        let (whole, store) = (&self.whole.view, &self.home.store);
+    async fn compare_reads(&self, store: &Store) {
+        let whole = &self.whole.view;
         let rows = store.sessions(std::slice::from_ref(&self.session)).await.unwrap();
         assert_eq!(rows.first().map(|row| &row.session), whole.session.as_ref());
         let Some(row) = rows.first() else { return };
@@ -210,37 +224,46 @@ impl Case<'_> {
     async fn compare_recovery(&mut self) {
         // What nobody owns since a generation ended is recovery's; all else holds at every moment.
         let is_owned = |found: &Violation| !["INV-17", "INV-34", "INV-37"].contains(&found.invariant);
-        let found = self.home.store.check().await.unwrap();
-        assert_eq!(found.into_iter().filter(is_owned).collect::<Vec<_>>(), []);
-        self.home.epoch = self.home.store.epoch_allocate(self.home.now()).await.unwrap();
-        self.whole.alive = Some(self.home.epoch);
-        let would = decide(&self.whole.unbounded(&Focus::default()), &Command::Recover, &self.home.stamp());
+        for home in &*self.homes {
+            let found = home.store.check().await.unwrap();
+            assert_eq!(found.into_iter().filter(is_owned).collect::<Vec<_>>(), []);
+        }
+        self.renew().await;
+        let [first, ..] = &*self.homes;
+        let would = decide(&self.whole.unbounded(&Focus::default()), &Command::Recover, &first.stamp());
         let changes = would.is_ok_and(|decision| !decision.changes.is_empty());
-        let listed = self.home.store.sessions_to_recover().await.unwrap().contains(&self.session);
-        assert!(listed || !changes, "recovery would change a session that is not listed");
+        for home in &*self.homes {
+            let listed = home.store.sessions_to_recover().await.unwrap().contains(&self.session);
+            assert!(listed || !changes, "recovery would change a session that is not listed");
+        }
         self.step((36, 0, 0)).await;
-        assert_eq!(self.home.store.check().await.unwrap(), []);
+        for home in &*self.homes {
+            assert_eq!(home.store.check().await.unwrap(), []);
+        }
     }
 }
 
 /// Runs cases until the time is up or all are run; what failed is shrunk and printed with its seed.
 #[test]
-fn the_store_and_memory_agree_on_every_step_of_random_commands() {
+fn both_engines_and_memory_agree_on_every_step_of_random_commands() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let mut home = runtime.block_on(Home::new());
+    let mut homes = runtime.block_on(async { [Home::new().await, Home::on_postgres().await] });
     let cases = std::env::var("ANSWERABLE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(60);
     let mut runner =
         TestRunner::new(Config { cases, max_shrink_iters: 2_000, failure_persistence: None, ..Config::default() });
     let steps = proptest::collection::vec((0..KINDS, any::<u8>(), any::<u8>()), 10..60);
     let taken = std::cell::Cell::new(0);
-    let home = std::cell::RefCell::new(&mut home);
+    let homes = std::cell::RefCell::new(&mut homes);
     let result = runner.run(&steps, |steps| {
-        let home = &mut **home.borrow_mut();
+        let homes = &mut **homes.borrow_mut();
         runtime.block_on(async {
-            let session = home.session().await;
-            let view = home.store.view(&session, Focus::default()).await.unwrap();
-            let whole = Whole { view, alive: Some(home.epoch), ..Whole::default() };
-            let mut case = Case { home, whole, session, taken: 0 };
+            let [sqlite, postgres] = &*homes;
+            postgres.set_clock(sqlite);
+            let session = sqlite.session().await;
+            assert_eq!(postgres.session().await, session);
+            let view = sqlite.store.view(&session, Focus::default()).await.unwrap();
+            let whole = Whole { view, alive: Some(sqlite.epoch), ..Whole::default() };
+            let mut case = Case { homes, whole, session, taken: 0 };
             for step in steps {
                 case.step(step).await;
             }

@@ -9,7 +9,7 @@ use diesel::sqlite::SqliteConnection;
 use crate::ids::{EventId, Micros, Position, WaiterId, WorkspaceId};
 use crate::lifecycle::{Admission, Command, Effect, Focus, Patch, SummaryPatch};
 use crate::scope::Scope;
-use crate::store::{Engine, MessageKey, Page, PendingFilter, TaskFilter, TaskKey};
+use crate::store::{MessageKey, Page, PendingFilter, TaskFilter, TaskKey};
 
 use super::support::{Home, accept, ask, respond};
 
@@ -98,18 +98,16 @@ fn is_walk(detail: &str) -> bool {
     WALKED.contains(&name) && !SMALL.iter().any(|index| rest.contains(index))
 }
 
-fn record(home: &Home) {
-    let Engine::Sqlite(engine) = &home.store.engine;
-    engine.meter().record();
+pub(super) fn record(home: &Home) {
+    home.store.meter().record();
 }
 
-fn recorded(home: &Home) -> Vec<String> {
-    let Engine::Sqlite(engine) = &home.store.engine;
-    engine.meter().recorded()
+pub(super) fn recorded(home: &Home) -> Vec<String> {
+    home.store.meter().recorded()
 }
 
 /// Everything a server does with a store.
-async fn work(home: &Home) {
+pub(super) async fn work(home: &Home) {
     let store = &home.store;
     let session = home.session().await;
     let turn = home.turn(&session).await;

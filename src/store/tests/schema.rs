@@ -32,7 +32,7 @@ async fn up_down_and_up_again_leaves_a_working_store() {
     home.run(&third, accept(Admission::Dispatch)).await;
     home.store.close().await.unwrap();
 
-    let mut conn = SqliteConnection::establish(home.options.path.to_str().unwrap()).unwrap();
+    let mut conn = SqliteConnection::establish(home.file().to_str().unwrap()).unwrap();
     conn.revert_all_migrations(MIGRATIONS).unwrap();
     let left = diesel::sql_query(
         "SELECT count(*) AS value FROM sqlite_master \
@@ -248,7 +248,7 @@ async fn a_row_that_cannot_be_read_is_inert_and_counted_and_its_neighbours_are_s
     let session = home.session().await;
     home.turn(&session).await;
     let bundle = home.ask(&session, "a", 2, None).await;
-    let mut conn = SqliteConnection::establish(home.options.path.to_str().unwrap()).unwrap();
+    let mut conn = SqliteConnection::establish(home.file().to_str().unwrap()).unwrap();
     diesel::sql_query(
         "UPDATE task_session_messages SET metadata = json_set(metadata, '$.question', 'not an object') \
          WHERE id = (SELECT max(id) FROM task_session_messages WHERE is_open)",

@@ -8,6 +8,7 @@ use crate::lifecycle::{
 };
 use crate::store::{Error, Settled, Store, TaskListRow, TaskRow, run};
 
+use super::home;
 use super::support::Home;
 
 async fn put(store: &Store, task: &TaskRow, expected: Option<Sequence>, summary: &Summary) -> Result<bool, Error> {
@@ -33,7 +34,7 @@ async fn told(home: &Home) -> (Summary, bool) {
 
 #[tokio::test]
 async fn a_task_is_added_with_a_summary_that_holds() {
-    let home = Home::new().await;
+    let home = home().await;
     let row = row(&home).await;
     assert!(row.summary.as_ref().unwrap().says(&row.facts()));
     let (held, is_new) = told(&home).await;
@@ -42,7 +43,7 @@ async fn a_task_is_added_with_a_summary_that_holds() {
 
 #[tokio::test]
 async fn a_summary_follows_its_sessions_and_says_so_once() {
-    let home = Home::new().await;
+    let home = home().await;
     let session = home.session().await;
     home.turn(&session).await;
     let (first, is_new) = told(&home).await;
@@ -62,7 +63,7 @@ async fn a_summary_follows_its_sessions_and_says_so_once() {
 
 #[tokio::test]
 async fn a_report_and_a_repair_leave_each_others_fields_alone() {
-    let home = Home::new().await;
+    let home = home().await;
     let session = home.session().await;
     home.turn(&session).await;
     let activity = Patch::Set(ForegroundActivity::Background);
@@ -78,7 +79,7 @@ async fn a_report_and_a_repair_leave_each_others_fields_alone() {
 
 #[tokio::test]
 async fn a_writer_that_saw_an_older_revision_writes_nothing() {
-    let home = Home::new().await;
+    let home = home().await;
     let (held, _) = told(&home).await;
     let task = row(&home).await.task;
     let mut theirs = held.clone();
@@ -94,7 +95,7 @@ async fn a_writer_that_saw_an_older_revision_writes_nothing() {
 
 #[tokio::test]
 async fn sessions_behind_the_newest_count_where_they_wait_or_are_primary() {
-    let home = Home::new().await;
+    let home = home().await;
     let first = home.session().await;
     home.turn(&first).await;
     let second = home.session().await;
@@ -112,7 +113,7 @@ async fn sessions_behind_the_newest_count_where_they_wait_or_are_primary() {
 
 #[tokio::test]
 async fn a_permission_and_a_question_share_the_action() {
-    let home = Home::new().await;
+    let home = home().await;
     let (asks, wants) = (home.session().await, home.session().await);
     for session in [&asks, &wants] {
         home.turn(session).await;
@@ -136,7 +137,7 @@ async fn a_permission_and_a_question_share_the_action() {
 
 #[tokio::test]
 async fn a_summary_goes_with_its_task() {
-    let home = Home::new().await;
+    let home = home().await;
     told(&home).await;
     home.store.task_delete(&TaskId::new("k"), Micros(9_999), EventId::new("e")).await.unwrap();
     assert_eq!(settle(&home, SummaryPatch::default()).await, Settled::Gone);

@@ -1,6 +1,7 @@
 //! A store in a directory of its own, with ids and a clock that count. May import: the store.
 
 use std::cell::Cell;
+use std::path::Path;
 
 use uuid::Uuid;
 
@@ -11,13 +12,16 @@ use crate::lifecycle::{
     AcceptTurn, Admission, Answer, Ask, Choice, Command, Decision, Effect, ExpectedTurn, Keyed, QuestionSpec,
     Refusal, Respond, Stamp, TurnKind, decide,
 };
-use crate::store::{Error, Store, StoreOptions, TaskRow, Workspace};
+use crate::store::{Error, PostgresOptions, SqliteOptions, Store, StoreOptions, TaskRow, Workspace};
+
+use super::postgres::Database;
 
 pub(super) struct Home {
     pub(super) store: Store,
     pub(super) options: StoreOptions,
     pub(super) epoch: Epoch,
     _directory: Option<tempfile::TempDir>,
+    _database: Option<Database>,
     clock: Cell<i64>,
 }
 
@@ -57,25 +61,50 @@ impl Home {
         Self::with(|_| {}).await
     }
 
-    pub(super) async fn with(set: impl FnOnce(&mut StoreOptions)) -> Self {
+    /// On a database of its own in PostgreSQL.
+    pub(super) async fn on_postgres() -> Self {
+        let database = Database::new();
+        let mut home = Self::at(PostgresOptions::new(database.url())).await;
+        home._database = Some(database);
+        home
+    }
+
+    pub(super) async fn with(set: impl FnOnce(&mut SqliteOptions)) -> Self {
         let directory = tempfile::tempdir().unwrap();
         // A path that a URL would read otherwise.
-        let mut options = StoreOptions::new(directory.path().join("a%41?b#c.db"));
+        let mut options = SqliteOptions::new(directory.path().join("a%41?b#c.db"));
         set(&mut options);
         let mut home = Self::at(options).await;
         home._directory = Some(directory);
         home
     }
 
-    /// A store with a workspace and a task, in that file.
-    pub(super) async fn at(options: StoreOptions) -> Self {
+    /// A store with a workspace and a task, in that database.
+    pub(super) async fn at(options: impl Into<StoreOptions>) -> Self {
+        let options = options.into();
         let store = Store::open(&options).await.unwrap();
         let epoch = store.epoch_allocate(Micros(1)).await.unwrap();
-        let home = Self { store, options, epoch, _directory: None, clock: Cell::new(1_000) };
+        let home = Self { store, options, epoch, _directory: None, _database: None, clock: Cell::new(1_000) };
         let workspace = Workspace { id: WorkspaceId::new("w"), name: "W".into(), created_at: Micros(1) };
         home.store.workspace_insert(workspace).await.unwrap();
         home.add_task("k").await;
         home
+    }
+
+    /// Its file.
+    pub(super) fn file(&self) -> &Path {
+        match &self.options {
+            StoreOptions::Sqlite(options) => &options.path,
+            StoreOptions::Postgres(_) => panic!("it has no file"),
+        }
+    }
+
+    /// The URL of its database.
+    pub(super) fn url(&self) -> &str {
+        match &self.options {
+            StoreOptions::Postgres(options) => &options.url,
+            StoreOptions::Sqlite(_) => panic!("it has no server"),
+        }
     }
 
     /// A job behind all that were sent before it.
@@ -103,6 +132,11 @@ impl Home {
             last_activity_at: now,
         };
         self.store.task_insert(task, EventId::from(self.stamp().base)).await.unwrap();
+    }
+
+    /// The clock of another one.
+    pub(super) fn set_clock(&self, other: &Self) {
+        self.clock.set(other.clock.get());
     }
 
     pub(super) fn now(&self) -> Micros {

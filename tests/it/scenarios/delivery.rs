@@ -116,7 +116,7 @@ async fn an_accepted_answer_whose_agent_fails_afterwards_is_not_reopened() {
 
 #[tokio::test]
 async fn an_answer_is_not_returned_before_its_confirmation_is_durable() {
-    let app = App::start_with(|options| options.store.busy_timeout_ms = 20_000).await;
+    let app = App::start_with(|options| crate::app::set_busy_timeout(options, 20_000)).await;
     let local = app.local();
     let scene = scene(&local, None).await;
     let id = ask(&local, &scene.session, questions()).await;
@@ -139,7 +139,7 @@ async fn an_answer_is_not_returned_before_its_confirmation_is_durable() {
 #[tokio::test]
 async fn a_confirmation_that_outlives_the_responders_wait_wins_or_loses_whole() {
     let app = App::start_with(|options| {
-        options.store.busy_timeout_ms = 20_000;
+        crate::app::set_busy_timeout(options, 20_000);
         options.limits.hand_over = Duration::from_millis(400);
     })
     .await;

@@ -69,7 +69,7 @@ async fn a_lost_agents_turn_is_paused_after_the_grace_and_no_other_one() {
 
 #[tokio::test]
 async fn a_caller_that_is_gone_does_not_keep_its_question_from_detaching_or_expiring() {
-    let app = App::start_with(|options| options.store.busy_timeout_ms = 20_000).await;
+    let app = App::start_with(|options| crate::app::set_busy_timeout(options, 20_000)).await;
     let local = app.local();
     let scene = scene(&local, None).await;
     let id = ask(&local, &scene.session, questions()).await;

@@ -111,7 +111,7 @@ async fn a_ready_event_without_a_generation_that_met_a_dispatch_is_dropped_when_
 #[tokio::test]
 async fn a_rollback_that_cannot_be_written_lets_nothing_into_its_session_until_the_next_start() {
     let (app, gate) = gated_with(|options| {
-        options.store.busy_timeout_ms = 200;
+        crate::app::set_busy_timeout(options, 200);
         options.limits.persistence = Duration::from_millis(1_500);
         options.limits.ready = Duration::from_millis(300);
     })

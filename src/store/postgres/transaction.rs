@@ -1,0 +1,111 @@
+//! A transaction from its BEGIN to its end, and what a failure at each step says about it.
+//! May import: the store's shared parts.
+
+use std::panic::AssertUnwindSafe;
+
+use diesel::result::{DatabaseErrorKind, Error as DbError};
+use diesel_async::pooled_connection::deadpool::{Object, Pool};
+use diesel_async::{AnsiTransactionManager as Manager, TransactionManager};
+use futures_util::FutureExt;
+
+use crate::store::error::Error;
+use crate::store::job::{Ticket, Work};
+
+use super::pool::{Lent, lend};
+use super::seam::{GENERATIONS, LOCKS};
+use super::{Conn, RETRIES};
+
+/// What a transaction is for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    /// One snapshot of everything.
+    Read,
+    /// A change beside the door.
+    Write,
+    /// A decision: its generation cannot end before the transaction does.
+    Decide,
+}
+
+impl Kind {
+    fn begin(self) -> String {
+        match self {
+            Self::Read => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY".to_owned(),
+            Self::Write => "BEGIN ISOLATION LEVEL READ COMMITTED".to_owned(),
+            Self::Decide => format!(
+                "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock_shared({LOCKS}, {GENERATIONS})"
+            ),
+        }
+    }
+}
+
+/// A connection inside a transaction. A connection on which the transaction did not begin is thrown away, and the
+/// next one tried: nothing was done on it.
+pub(super) async fn begin(pool: &Pool<Conn>, kind: Kind) -> Result<Lent, Error> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let mut conn = lend(pool).await?;
+        match Manager::begin_transaction_sql(&mut *conn, &kind.begin()).await.map_err(Error::from) {
+            Ok(()) => return Ok(conn),
+            Err(error) => {
+                drop(Object::take(conn));
+                if !matches!(error, Error::Unreachable(_)) || tries > RETRIES {
+                    return Err(error);
+                }
+            }
+        }
+    }
+}
+
+/// Ends the transaction: what is kept is committed, a failure undoes it.
+pub(super) async fn end<R>(mut conn: Lent, result: Result<R, Error>, is_kept: bool) -> Result<R, Error> {
+    let ended = if is_kept && result.is_ok() {
+        Manager::commit_transaction(&mut *conn).await.map_err(of_commit)
+    } else {
+        Manager::rollback_transaction(&mut *conn).await.map_err(Error::from)
+    };
+    match (result, ended) {
+        (result, Ok(())) => result,
+        // The server forgets what it did not commit.
+        (result, Err(error)) => {
+            drop(Object::take(conn));
+            let value = result?;
+            if is_kept { Err(error) } else { Ok(value) }
+        }
+    }
+}
+
+/// A job that is one transaction.
+pub(super) async fn run<R: Send>(pool: Pool<Conn>, kind: Kind, ticket: Ticket<R>, work: Work<Conn, R>) {
+    let mut conn = match begin(&pool, kind).await {
+        Ok(conn) => conn,
+        Err(error) => return ticket.answer(Err(error)),
+    };
+    if !ticket.begin() {
+        return drop(end(conn, Ok(()), false).await);
+    }
+    let result = AssertUnwindSafe(work(&mut conn)).catch_unwind().await.unwrap_or(Err(Error::Panicked));
+    ticket.answer(end(conn, result, !matches!(kind, Kind::Read)).await);
+}
+
+/// A commit that the server refused changed nothing; of any other failure nothing is known.
+fn of_commit(error: DbError) -> Error {
+    use DatabaseErrorKind::{ForeignKeyViolation, UniqueViolation};
+    match error {
+        DbError::DatabaseError(UniqueViolation | ForeignKeyViolation, _) => Error::Db(error),
+        error => match Error::from(error) {
+            Error::RolledBack => Error::RolledBack,
+            _ => Error::UnknownCommit,
+        },
+    }
+}
+
+/// Another transaction came first, so the same one is worth another look.
+pub(super) fn is_race(error: &Error) -> bool {
+    use DatabaseErrorKind::{ForeignKeyViolation, UniqueViolation};
+    match error {
+        Error::RolledBack => true,
+        Error::Db(DbError::DatabaseError(kind, _)) => matches!(kind, UniqueViolation | ForeignKeyViolation),
+        _ => false,
+    }
+}
