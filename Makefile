@@ -31,11 +31,13 @@ web-example/node_modules: web-example/package-lock.json
 # Everything that the tests need, then all of them.
 test: tools lint deny web unit it mcp live field browser crash
 
-it: tests/acp/peer/node_modules/.package-lock.json
+unit: tests/acp/peer/node_modules/.package-lock.json
 	cargo test --locked --lib --bins --test tidy
 
+# On a file, then each on a database of a private PostgreSQL server.
 it: tests/acp/peer/node_modules/.package-lock.json examples/webhook-receiver/node_modules/.package-lock.json
 	cargo test --locked --test it -- --nocapture
+	ANSWERABLE_TEST_ENGINE=postgres cargo test --locked --test it
 
 # The real ACP agent that the tests run.
 tests/acp/peer/node_modules/.package-lock.json: tests/acp/peer/package-lock.json

@@ -1,7 +1,6 @@
 //! A whole server in this process, on a port of its own and a store of its own. When a test is done with it, the
 //! store is opened again and asked whether anything was left half done. May import: the crate.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +15,8 @@ use answerable::serve::{Error, Options, Running, start};
 use answerable::store::{Store, StoreOptions};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
-use tempfile::TempDir;
+
+use crate::home::Home;
 
 /// The scripted executor's name.
 pub const EXECUTOR: &str = "scripted";
@@ -25,16 +25,15 @@ pub const EXECUTOR: &str = "scripted";
 pub struct App {
     running: Running,
     pub executor: Arc<Scripted>,
-    store: StoreOptions,
     http: reqwest::Client,
-    dir: Arc<TempDir>,
+    home: Arc<Home>,
 }
 
-/// How long the store waits for a lock of its file.
+/// How long the store waits for a lock.
 pub fn set_busy_timeout(options: &mut Options, ms: u64) {
     match &mut options.store {
         StoreOptions::Sqlite(options) => options.busy_timeout_ms = ms,
-        StoreOptions::Postgres(_) => panic!("it has no file"),
+        StoreOptions::Postgres(options) => options.lock = Duration::from_millis(ms),
     }
 }
 
@@ -52,12 +51,12 @@ impl App {
     }
 
     pub async fn start_with(change: impl FnOnce(&mut Options)) -> Self {
-        Self::start_on(Arc::new(TempDir::new().unwrap()), change).await.unwrap()
+        Self::start_on(Home::new(), change).await.unwrap()
     }
 
-    /// A server on the store in that folder.
-    pub async fn start_on(dir: Arc<TempDir>, change: impl FnOnce(&mut Options)) -> Result<Self, Error> {
-        let database = Some(format!("sqlite:{}", dir.path().join("test.db").display()));
+    /// A server on what is there.
+    pub async fn start_on(home: Arc<Home>, change: impl FnOnce(&mut Options)) -> Result<Self, Error> {
+        let database = Some(home.url());
         let listen = Some("127.0.0.1:0".parse().unwrap());
         let profile = Some(Profile::Development);
         let settings = Settings::load(Flags { listen, database, profile, ..Flags::default() }).unwrap();
@@ -68,15 +67,14 @@ impl App {
         options.limits.dispatch = Duration::from_millis(500);
         options.limits.poll = Duration::from_millis(200);
         change(&mut options);
-        let store = options.store.clone();
         let running = Box::pin(start(options)).await?;
-        Ok(Self { running, executor, store, http: reqwest::Client::new(), dir })
+        Ok(Self { running, executor, http: reqwest::Client::new(), home })
     }
 
     /// Stops it, and starts another one on its store.
     pub async fn restart(self, change: impl FnOnce(&mut Options)) -> Self {
         self.running.stop().await.unwrap();
-        Self::start_on(self.dir, change).await.unwrap()
+        Self::start_on(self.home, change).await.unwrap()
     }
 
     /// What its start took up.
@@ -84,12 +82,9 @@ impl App {
         self.running.recovery
     }
 
-    /// The database file.
-    pub fn database(&self) -> &Path {
-        match &self.store {
-            StoreOptions::Sqlite(options) => &options.path,
-            StoreOptions::Postgres(_) => panic!("it has no file"),
-        }
+    /// Its database, seen from outside.
+    pub fn home(&self) -> &Home {
+        &self.home
     }
 
     pub fn authority(&self) -> &Authority {
@@ -125,7 +120,7 @@ impl App {
     /// Stops the server and looks at what it left: no event waits, no claim is open, no reservation is kept.
     pub async fn finish(self) {
         self.running.stop().await.unwrap();
-        let store = Store::open(&self.store).await.unwrap();
+        let store = Store::open(&self.home.options()).await.unwrap();
         assert_eq!(store.outbox_unaccepted(Position(0), 9).await.unwrap(), [], "events wait in the outbox");
         store.epoch_allocate(System.now()).await.unwrap();
         assert_eq!(store.sessions_to_recover().await.unwrap(), [], "something was left half done");

@@ -7,8 +7,13 @@
 mod acp;
 mod api;
 mod app;
+mod home;
 mod kill;
+mod outage;
 mod peers;
+#[path = "../support/postgres.rs"]
+mod postgres;
+mod psql;
 mod pull;
 mod receiver;
 mod scenarios;

@@ -2,14 +2,12 @@
 //! by one of several, and acknowledged twice or too late. May import: the crate, the app, the scene.
 
 use std::process::Stdio;
-use std::sync::Arc;
 use std::time::Duration;
 
 use answerable::access::Role;
 use answerable::config::Executor;
 use answerable::serve::Options;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
@@ -357,8 +355,7 @@ async fn the_example_refuses_what_it_cannot_begin() {
 
 #[tokio::test]
 async fn a_name_without_workers_is_not_found() {
-    let dir = Arc::new(TempDir::new().unwrap());
-    let app = App::start_on(dir, workers).await.unwrap();
+    let app = App::start_with(workers).await;
     let mut socket = Socket::greeted(&app, json!({})).await;
     for name in ["nobody", crate::app::EXECUTOR] {
         socket.subscribe(name, OFFERS, json!({ "e": name })).await;

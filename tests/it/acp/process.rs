@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::api::scene::{CLARIFICATION, CREATE_SESSION, CREATE_TASK, RESPOND, SEND_PROMPT, SET_STATE};
+use crate::home::Home;
 use crate::kill::server::{Caller, Server};
 
 use super::stage::{NAME, Stage, eventually, gone, peer};
@@ -127,7 +128,8 @@ async fn begin(local: &Caller, text: &str) -> (Value, Value) {
 async fn kill_9_of_the_server_ends_an_agent_that_would_outlive_it_with_all_that_it_started() {
     let dir = TempDir::new().unwrap();
     let (config, journal) = settings(&dir, &[("PEER_START", "deaf")]);
-    let server = Server::start_with(&dir.path().join("kill.db"), &["--config", &config]).await;
+    let home = Home::new();
+    let server = Server::start_with(&home.url(), &["--config", &config]).await;
     begin(&server.caller(), "do:brood").await;
     let child = journal.until("child", 1).await[0]["child"].clone();
     server.kill().await;
@@ -140,8 +142,8 @@ async fn kill_9_of_the_server_ends_an_agent_that_would_outlive_it_with_all_that_
 async fn kill_9_of_the_server_leaves_the_question_answerable_and_the_session_open() {
     let dir = TempDir::new().unwrap();
     let (config, journal) = settings(&dir, &[("PEER_CAN", "load")]);
-    let database = dir.path().join("kill.db");
-    let server = Server::start_with(&database, &["--config", &config]).await;
+    let home = Home::new();
+    let server = Server::start_with(&home.url(), &["--config", &config]).await;
     let local = server.caller();
     let (session, prompted) = begin(&local, "do:ask").await;
     let active = "query($id: ID!) { session(id: $id) { state currentTurn { id end }
@@ -155,7 +157,7 @@ async fn kill_9_of_the_server_leaves_the_question_answerable_and_the_session_ope
     server.kill().await;
     gone(&journal.of("start")[0]["pid"]).await;
 
-    let server = Server::start_with(&database, &["--config", &config]).await;
+    let server = Server::start_with(&home.url(), &["--config", &config]).await;
     let local = server.caller();
     let seen = call(&local, active, json!({ "id": session })).await;
     assert_eq!(seen["currentTurn"], json!({ "id": prompted["turnId"], "end": "CANCELLED" }));

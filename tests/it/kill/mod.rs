@@ -3,28 +3,34 @@
 
 pub mod server;
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use answerable::ids::Position;
-use answerable::store::{Store, StoreOptions};
+use answerable::store::Store;
 use proptest::prelude::Rng as _;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 use serde_json::{Value, json};
 
+use crate::home::Home;
+
 use server::{Caller, Server};
 
-/// Kills of one run.
-const KILLS: u32 = 200;
+/// Kills of one run; a start on PostgreSQL takes longer.
+fn kills(home: &Home) -> u32 {
+    match home {
+        Home::File(_) => 200,
+        Home::Postgres(_) => 50,
+    }
+}
 /// Rounds without a kill, which tell how long a round takes on this machine.
 const TRIALS: u32 = 5;
 
-const ASK: &str = "mutation($session: ID!, $key: String!, $questions: [ClarificationQuestionInput!]!) {
+pub const ASK: &str = "mutation($session: ID!, $key: String!, $questions: [ClarificationQuestionInput!]!) {
   askClarification(input: { sessionId: $session, clientKey: $key, questions: $questions }) {
     ... on ClarificationOutcome { pendingId status } } }";
-const AWAIT: &str = "mutation($id: ID!) { awaitClarification(pendingId: $id, waitSeconds: 30) {
+pub const AWAIT: &str = "mutation($id: ID!) { awaitClarification(pendingId: $id, waitSeconds: 30) {
     ... on ClarificationOutcome { status answers { text } } } }";
-const RESPOND: &str = "mutation($input: RespondInput!) { respond(input: $input) { __typename } }";
+pub const RESPOND: &str = "mutation($input: RespondInput!) { respond(input: $input) { __typename } }";
 const READ: &str = "query($id: ID!) { clarification(pendingId: $id) {
     state questions { status answer { customText } } } }";
 
@@ -37,7 +43,7 @@ struct Round {
     heard: Option<String>,
 }
 
-async fn session(server: &Caller) -> String {
+pub async fn session(server: &Caller) -> String {
     let task = "mutation { createTask(input: { title: \"kill\" }) { ... on TaskPayload { taskId } } }";
     let task = server.call(task, json!({})).await.unwrap()["createTask"]["taskId"].clone();
     let session =
@@ -101,8 +107,8 @@ async fn check(server: &Caller, round: &Round) {
 }
 
 /// What a quiet store holds: no claim, reservation or waiter without an owner, no event that waits.
-async fn check_store(database: &Path) {
-    let store = Store::open(&StoreOptions::new(database)).await.unwrap();
+async fn check_store(home: &Home) {
+    let store = Store::open(&home.options()).await.unwrap();
     assert_eq!(store.outbox_unaccepted(Position(0), 10).await.unwrap(), vec![]);
     assert_eq!(store.sessions_to_recover().await.unwrap(), vec![]);
     store.close().await.unwrap();
@@ -114,26 +120,25 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_there_by_half_after_kill_9(
     let seed = seed.unwrap_or_else(|| u64::from(std::process::id()));
     println!("KILL_SEED={seed}");
     let mut random = TestRng::from_seed(RngAlgorithm::ChaCha, &seed_bytes(seed));
-    let home = tempfile::tempdir().unwrap();
-    let database = home.path().join("kill.db");
-    let mut server = Server::start(&database).await;
+    let home = Home::new();
+    let mut server = Server::start(&home.url()).await;
     let session = session(&server.caller()).await;
     let life_us_max = 2 * whole_round_us(&server.caller(), &session).await;
-    let (mut asked, mut accepted) = (0, 0);
-    for kill in 0..KILLS {
+    let (kills, mut asked, mut accepted) = (kills(&home), 0, 0);
+    for kill in 0..kills {
         let round = tokio::spawn(live(server.caller(), session.clone(), format!("kill {kill}")));
         tokio::time::sleep(Duration::from_micros(random.next_u64() % life_us_max)).await;
         server.kill().await;
-        server = Server::start(&database).await;
+        server = Server::start(&home.url()).await;
         let round = round.await.unwrap();
         asked += u32::from(round.asked.is_some());
         accepted += u32::from(round.is_accepted);
         check(&server.caller(), &round).await;
     }
-    println!("kills={KILLS} asks acknowledged={asked} answers acknowledged={accepted}");
-    assert!(asked > 0 && accepted > 0 && accepted < KILLS, "the kills missed what they were aimed at");
+    println!("kills={kills} asks acknowledged={asked} answers acknowledged={accepted}");
+    assert!(asked > 0 && accepted > 0 && accepted < kills, "the kills missed what they were aimed at");
     server.stop().await;
-    check_store(&database).await;
+    check_store(&home).await;
 }
 
 fn seed_bytes(seed: u64) -> [u8; 32] {

@@ -1,6 +1,5 @@
 //! The real binary as a child process, and GraphQL calls to it. May import: nothing of the tests.
 
-use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -20,15 +19,14 @@ pub struct Server {
 
 impl Server {
     /// Starts the binary on a database and waits for its address.
-    pub async fn start(database: &Path) -> Self {
+    pub async fn start(database: &str) -> Self {
         Self::start_with(database, &[]).await
     }
 
     /// The same with further arguments.
-    pub async fn start_with(database: &Path, args: &[&str]) -> Self {
+    pub async fn start_with(database: &str, args: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_answerable"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--database"])
-            .arg(format!("sqlite:{}", database.display()))
+            .args(["serve", "--listen", "127.0.0.1:0", "--database", database])
             .args(args)
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
@@ -77,10 +75,19 @@ pub struct Caller {
 impl Caller {
     /// `data` of a response that came whole; none where the server went away.
     pub async fn call(&self, query: &str, variables: Value) -> Option<Value> {
-        let body = json!({ "query": query, "variables": variables });
-        let response = self.http.post(&self.url).json(&body).send().await.ok()?;
-        let body: Value = response.json().await.ok()?;
+        let body = self.send(query, &variables).await.ok()?;
         assert!(body.get("errors").is_none(), "{query}: {body}");
         Some(body["data"].clone())
+    }
+
+    /// The same, where an error may be told.
+    pub async fn try_call(&self, query: &str, variables: &Value) -> Result<Value, String> {
+        let body = self.send(query, variables).await.map_err(|error| error.to_string())?;
+        body.get("errors").map_or_else(|| Ok(body["data"].clone()), |errors| Err(errors.to_string()))
+    }
+
+    async fn send(&self, query: &str, variables: &Value) -> reqwest::Result<Value> {
+        let body = json!({ "query": query, "variables": variables });
+        self.http.post(&self.url).json(&body).send().await?.json().await
     }
 }

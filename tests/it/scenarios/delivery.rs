@@ -123,7 +123,7 @@ async fn an_answer_is_not_returned_before_its_confirmation_is_durable() {
     let waiting = app.authority().await_answer(&Viewer::local(), &PendingId::new(&id)).await.unwrap().waiting;
     let responder = responding(&local, &id);
     until(&local, &id, "DELIVERY_CLAIMED").await;
-    let held = Held::take(app.database());
+    let held = app.home().hold();
     let waiter = tokio::spawn(waiting.unwrap().outcome(Duration::from_secs(60)));
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert!(!waiter.is_finished() && !responder.is_finished(), "neither side knows an answer that is not durable");
@@ -149,7 +149,7 @@ async fn a_confirmation_that_outlives_the_responders_wait_wins_or_loses_whole() 
     let waiting = app.authority().await_answer(&Viewer::local(), &PendingId::new(&id)).await.unwrap().waiting;
     let responder = responding(&local, &id);
     until(&local, &id, "DELIVERY_CLAIMED").await;
-    let held = Held::take(app.database());
+    let held = app.home().hold();
     let waiter = tokio::spawn(waiting.unwrap().outcome(Duration::from_secs(60)));
     // Longer than the responder waits: now both want to write.
     tokio::time::sleep(Duration::from_millis(800)).await;

@@ -3,8 +3,6 @@
 
 use std::time::Duration;
 
-use diesel::SqliteConnection;
-use diesel::connection::{Connection, SimpleConnection};
 use serde_json::json;
 
 use super::stage::*;
@@ -74,14 +72,14 @@ async fn a_caller_that_is_gone_does_not_keep_its_question_from_detaching_or_expi
     let scene = scene(&local, None).await;
     let id = ask(&local, &scene.session, questions()).await;
     let waiting = wait(&local, &id).await;
-    let held = Held::take(app.database());
+    let held = app.home().hold();
     waiting.abort();
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert_eq!(clarification(&local, &id).await["state"], "ACTIVE_LIVE", "nothing can be written yet");
     drop(held);
     until(&local, &id, "ACTIVE_DETACHED").await;
 
-    let held = Held::take(app.database());
+    let held = app.home().hold();
     let ending = tokio::spawn({
         let (local, id) = (local.clone(), scene.session.clone());
         async move { local.ask_for(SET_STATE, json!({ "id": id, "state": "FAILED" })).await }
@@ -131,8 +129,7 @@ async fn a_list_that_cannot_be_projected_is_an_error_and_never_a_clean_list() {
     let scene = scene(&local, None).await;
     ask(&local, &scene.session, questions()).await;
     let list = "query($id: ID!) { taskSessions(taskId: $id) { id projection { action } } }";
-    let mut stranger = SqliteConnection::establish(app.database().to_str().unwrap()).unwrap();
-    stranger.batch_execute("PRAGMA busy_timeout = 20000; PRAGMA legacy_alter_table = ON; ALTER TABLE task_session_turns RENAME TO lost").unwrap();
+    app.home().set_projectable(false);
     let (_, body) = local.send(list, json!({ "id": scene.task })).await;
     assert!(body["data"].is_null() && body["errors"][0]["extensions"]["code"].is_string(), "{body}");
     let mut socket = Socket::greeted(&app, json!({})).await;
@@ -143,7 +140,7 @@ async fn a_list_that_cannot_be_projected_is_an_error_and_never_a_clean_list() {
         .send("query($id: ID!) { session(id: $id) { workflowMayAdvance } }", json!({ "id": scene.session }))
         .await;
     assert_ne!(guard["data"]["session"]["workflowMayAdvance"], true, "a read that fails says no");
-    stranger.batch_execute("ALTER TABLE lost RENAME TO task_session_turns").unwrap();
+    app.home().set_projectable(true);
     assert_eq!(local.ask_for(list, json!({ "id": scene.task })).await[0]["projection"]["action"], "CLARIFICATION");
     app.finish().await;
 }

@@ -11,16 +11,15 @@ use answerable::lifecycle::{
 };
 use answerable::ports::{Clock, IdSource, System};
 use answerable::serve::{Error, Options};
-use answerable::store::{Store, StoreOptions, TaskRow, Workspace};
-use diesel::connection::SimpleConnection;
-use diesel::prelude::*;
-use tempfile::TempDir;
+use answerable::store::{Store, TaskRow, Workspace};
+use serde_json::Value;
 
 use crate::app::{App, EXECUTOR};
+use crate::home::Home;
 
 /// A server at work, seen from its store.
 pub struct Past {
-    dir: Arc<TempDir>,
+    home: Arc<Home>,
     store: Store,
     epoch: Epoch,
     pub session: SessionId,
@@ -29,7 +28,7 @@ pub struct Past {
 
 /// What is left of it.
 pub struct Dead {
-    dir: Arc<TempDir>,
+    home: Arc<Home>,
     pub session: String,
     pub turn: String,
 }
@@ -41,8 +40,8 @@ fn key() -> Keyed {
 impl Past {
     /// A task whose one session works on its first turn.
     pub async fn begin() -> Self {
-        let dir = Arc::new(TempDir::new().unwrap());
-        let store = Store::open(&StoreOptions::new(dir.path().join("test.db"))).await.unwrap();
+        let home = Home::new();
+        let store = Store::open(&home.options()).await.unwrap();
         let epoch = store.epoch_allocate(System.now()).await.unwrap();
         let (workspace_id, task_id, now) = (WorkspaceId::new("w"), TaskId::new("task"), System.now());
         let workspace = Workspace { id: workspace_id.clone(), name: "w".into(), created_at: now };
@@ -59,7 +58,7 @@ impl Past {
         };
         store.task_insert(task, EventId::from(System.fresh())).await.unwrap();
         let (session, turn) = (SessionId::new(""), TurnId::new(""));
-        let mut past = Self { dir, store, epoch, session, turn };
+        let mut past = Self { home, store, epoch, session, turn };
         let create = Command::CreateSession { task_id, executor: Some(EXECUTOR.into()), is_watchdog_on: true };
         let Effect::Session(id) = past.does(create).await.effect else { panic!("no session") };
         past.session = id;
@@ -69,10 +68,10 @@ impl Past {
 
     /// A later server on what another one left.
     pub async fn again(dead: Dead) -> Self {
-        let Dead { dir, session, turn } = dead;
-        let store = Store::open(&StoreOptions::new(dir.path().join("test.db"))).await.unwrap();
+        let Dead { home, session, turn } = dead;
+        let store = Store::open(&home.options()).await.unwrap();
         let epoch = store.epoch_allocate(System.now()).await.unwrap();
-        Self { dir, store, epoch, session: SessionId::new(session), turn: TurnId::new(turn) }
+        Self { home, store, epoch, session: SessionId::new(session), turn: TurnId::new(turn) }
     }
 
     /// Passes the door.
@@ -152,24 +151,19 @@ impl Past {
     /// It is gone; what was committed stays.
     pub async fn dies(self) -> Dead {
         self.store.close().await.unwrap();
-        Dead { dir: self.dir, session: self.session.as_str().into(), turn: self.turn.as_str().into() }
+        Dead { home: self.home, session: self.session.as_str().into(), turn: self.turn.as_str().into() }
     }
 }
 
 impl Dead {
-    /// Changes rows by hand, as an older version or an import may have written them.
-    pub fn sql(&self, statements: &str) {
-        connect(self.dir.path()).batch_execute(statements).unwrap();
+    /// Its database.
+    pub fn home(&self) -> &Home {
+        &self.home
     }
 
-    /// One text of the store.
-    pub fn text(&self, query: &str) -> String {
-        #[derive(QueryableByName)]
-        struct Row {
-            #[diesel(sql_type = diesel::sql_types::Text)]
-            text: String,
-        }
-        diesel::sql_query(query).get_result::<Row>(&mut connect(self.dir.path())).unwrap().text
+    /// Changes the record of a turn by hand.
+    pub fn set_turn(&self, turn: &TurnId, keys: &Value) {
+        self.home.set("task_session_turns", "metadata", &format!("id = '{turn}'"), keys);
     }
 
     /// The next server.
@@ -178,16 +172,11 @@ impl Dead {
     }
 
     pub async fn starts_with(self, change: impl FnOnce(&mut Options)) -> Result<App, Error> {
-        App::start_on(self.dir, change).await
+        App::start_on(self.home, change).await
     }
 
     /// A next server that does not come up.
     pub async fn refuses(&self, change: impl FnOnce(&mut Options)) -> Error {
-        App::start_on(self.dir.clone(), change).await.err().expect("it started")
+        App::start_on(self.home.clone(), change).await.err().expect("it started")
     }
-}
-
-fn connect(folder: &std::path::Path) -> SqliteConnection {
-    let path = folder.join("test.db");
-    SqliteConnection::establish(path.to_str().unwrap()).unwrap()
 }

@@ -121,7 +121,7 @@ async fn a_rollback_that_cannot_be_written_lets_nothing_into_its_session_until_t
     let id = ask(&local, &scene.session, questions()).await;
     let responder = responding(&local, &id);
     gate.called(1).await;
-    let held = Held::take(app.database());
+    let held = app.home().hold();
     gate.refuses();
     let failed = responder.await.unwrap();
     drop(held);

@@ -2,7 +2,6 @@
 //! that is held up, and a look at everything that derives from "is something pending?". May import: the crate, the app.
 
 use std::collections::VecDeque;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,8 +9,6 @@ use answerable::bus::{Engine, Refused};
 use answerable::dispatch::{Dispatch, Executor, Outcome, Revocation};
 use answerable::ids::TurnId;
 use answerable::lifecycle::{EventKind, OutboxRow};
-use diesel::SqliteConnection;
-use diesel::connection::{Connection, SimpleConnection};
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -120,23 +117,6 @@ impl Engine for Picky {
         }
         self.taken.lock().unwrap().push(row.event.kind.clone());
         Ok(())
-    }
-}
-
-/// Holds the store's write lock from outside, until it is dropped: what a slow disk or a stranger may do.
-pub struct Held(SqliteConnection);
-
-impl Held {
-    pub fn take(database: &Path) -> Self {
-        let mut connection = SqliteConnection::establish(database.to_str().unwrap()).unwrap();
-        connection.batch_execute("PRAGMA busy_timeout = 20000; BEGIN IMMEDIATE").unwrap();
-        Self(connection)
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.0.batch_execute("ROLLBACK").unwrap();
     }
 }
 

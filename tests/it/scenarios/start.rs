@@ -3,22 +3,32 @@
 
 use std::sync::Arc;
 
-use answerable::ids::WaiterId;
+use answerable::ids::{PendingId, WaiterId};
 use answerable::lifecycle::{Certainty, Command};
 use answerable::serve;
 use serde_json::json;
 
-use super::past::Past;
+use super::past::{Dead, Past};
 use super::stage::*;
 use crate::api::scene::*;
 
+/// The recovery field that names the rows of a claim.
+const IDS: &str = "prompt_dispatch_clarification_message_ids";
+
 /// A row of that bundle was decided before, by an older version.
-fn decided_before(pending: &str) -> String {
-    format!(
-        "UPDATE task_session_messages SET metadata = json_set(metadata, '$.status', 'answered', '$.response',
-         json('{{\"question_id\": \"q3\", \"custom_text\": \"long ago\"}}'))
-         WHERE pending_id = '{pending}' AND json_extract(metadata, '$.question_index') = 2"
-    )
+fn decided_before(dead: &Dead, pending: &PendingId) {
+    let which =
+        format!("pending_id = '{pending}' AND CAST(json_extract(metadata, '$.question_index') AS INTEGER) = 2");
+    let response = json!({ "question_id": "q3", "custom_text": "long ago" });
+    let keys = json!({ "status": "answered", "response": response });
+    dead.home().set("task_session_messages", "metadata", &which, &keys);
+}
+
+/// Everything in turns and messages.
+fn everything(dead: &Dead) -> Vec<String> {
+    let lines =
+        |table: &str| dead.home().lines(&format!("SELECT id || metadata AS line FROM {table} ORDER BY id"));
+    [lines("task_session_turns"), lines("task_session_messages")].concat()
 }
 
 fn free(questions: &[&str]) -> serde_json::Value {
@@ -30,7 +40,7 @@ async fn a_reservation_without_an_attempt_is_deleted_and_exactly_its_rows_are_gi
     let past = Past::begin().await;
     let id = past.asks(3, None).await;
     let dead = past.dies().await;
-    dead.sql(&decided_before(id.as_str()));
+    decided_before(&dead, &id);
     let past = Past::again(dead).await;
     let successor = past.answers(&id, &["q1", "q2"]).await.unwrap();
     let dead = past.dies().await;
@@ -78,15 +88,13 @@ async fn an_attempt_without_an_acknowledgement_is_kept_as_the_current_turn_and_n
 
 #[tokio::test]
 async fn every_spelling_of_the_attempt_marker_keeps_the_turn() {
-    for spelling in ["json('true')", "'true'", "'1'", "1"] {
+    for spelling in [json!(true), json!("true"), json!("1"), json!(1)] {
         let past = Past::begin().await;
         let id = past.asks(1, None).await;
         let successor = past.answers(&id, &["q1"]).await.unwrap();
         let dead = past.dies().await;
-        dead.sql(&format!(
-            "UPDATE task_session_turns SET metadata = json_set(metadata, '$.prompt_dispatch_attempted', {spelling},
-             '$.prompt_dispatch_pending', {spelling}) WHERE id = '{successor}'"
-        ));
+        let keys = json!({ "prompt_dispatch_attempted": spelling, "prompt_dispatch_pending": spelling });
+        dead.set_turn(&successor, &keys);
         let session = dead.session.clone();
         let app = dead.starts().await;
         let local = app.local();
@@ -174,24 +182,19 @@ async fn a_kept_turns_events_are_replayed_in_order_until_the_bus_takes_them() {
 
 #[tokio::test]
 async fn recovery_metadata_that_cannot_be_read_refuses_the_start_by_name_and_changes_nothing() {
-    for malformed in ["json('[\"a\", 5]')", "json('[\"\"]')", "'text'", "json('[]')"] {
+    for malformed in [json!(["a", 5]), json!([""]), json!("text"), json!([])] {
         let past = Past::begin().await;
         let id = past.asks(2, None).await;
         let successor = past.answers(&id, &["q1", "q2"]).await.unwrap();
         let dead = past.dies().await;
-        dead.sql(&format!(
-            "UPDATE task_session_turns SET metadata =
-             json_set(metadata, '$.prompt_dispatch_clarification_message_ids', {malformed}) WHERE id = '{successor}'"
-        ));
-        let everything = "SELECT (SELECT group_concat(id || metadata, '|') FROM task_session_turns) || '#' ||
-            (SELECT group_concat(id || metadata, '|') FROM task_session_messages) AS text";
-        let before = dead.text(everything);
+        dead.set_turn(&successor, &json!({ IDS: malformed }));
+        let before = everything(&dead);
         for _ in 0..2 {
             let error = dead.refuses(|_| {}).await;
             assert!(matches!(error, serve::Error::Recovery(_)), "{malformed}: {error}");
             assert!(error.to_string().contains(successor.as_str()), "{malformed}: {error}");
         }
-        assert_eq!(dead.text(everything), before, "{malformed}");
+        assert_eq!(everything(&dead), before, "{malformed}");
     }
 }
 
@@ -201,17 +204,14 @@ async fn a_start_that_cannot_recover_opens_no_port() {
     let id = past.asks(1, None).await;
     let successor = past.answers(&id, &["q1"]).await.unwrap();
     let dead = past.dies().await;
-    let break_it = "UPDATE task_session_turns SET metadata = json_set(metadata,
-        '$.prompt_dispatch_clarification_message_ids', 5)";
-    dead.sql(&format!("{break_it} WHERE id = '{successor}'"));
+    dead.set_turn(&successor, &json!({ IDS: 5 }));
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let error = dead.refuses(|options| options.listen = port).await;
     assert!(matches!(error, serve::Error::Recovery(_)), "{error}");
     assert!(std::net::TcpStream::connect(port).is_err(), "nobody listens");
-    dead.sql(&format!(
-        "UPDATE task_session_turns SET metadata = json_set(metadata, '$.prompt_dispatch_clarification_message_ids',
-         (SELECT json_group_array(id) FROM task_session_messages WHERE pending_id = '{id}')) WHERE id = '{successor}'"
-    ));
+    let rows =
+        dead.home().lines(&format!("SELECT id AS line FROM task_session_messages WHERE pending_id = '{id}'"));
+    dead.set_turn(&successor, &json!({ IDS: rows }));
     let app = dead.starts_with(|options| options.listen = port).await.unwrap();
     assert_eq!(clarification(&app.local(), id.as_str()).await["state"], "ACTIVE_DETACHED", "repaired, it goes on");
     app.finish().await;

@@ -2,9 +2,6 @@
 //! retryable, and never the authority. May import: the crate, the app, its siblings.
 
 use answerable::dispatch::Outcome;
-use diesel::SqliteConnection;
-use diesel::connection::{Connection, SimpleConnection};
-use diesel::{QueryableByName, RunQueryDsl, sql_query, sql_types::Text};
 use serde_json::{Value, json};
 
 use super::stage::*;
@@ -15,23 +12,12 @@ const TASKS: &str = "{ tasks(first: 10) { edges { node { id pendingAction status
   revision pendingAction foregroundActivity activeSubagentCount activeError { preview } } } } } }";
 const REPORT: &str = "mutation($input: ReportActivityInput!) { reportActivity(input: $input) { __typename } }";
 
-#[derive(QueryableByName)]
-struct Line {
-    #[diesel(sql_type = Text)]
-    line: String,
-}
+const TABLE: &str = "task_status_summaries";
 
-fn outside(app: &App, sql: &str) {
-    let mut connection = SqliteConnection::establish(app.database().to_str().unwrap()).unwrap();
-    connection.batch_execute(&format!("PRAGMA busy_timeout = 20000; {sql}")).unwrap();
-}
-
-/// The summary as the file has it.
+/// The summary as the database has it.
 fn stored(app: &App) -> Value {
-    let mut connection = SqliteConnection::establish(app.database().to_str().unwrap()).unwrap();
-    let rows: Vec<Line> =
-        sql_query("SELECT summary AS line FROM task_status_summaries").load(&mut connection).unwrap();
-    serde_json::from_str(&rows[0].line).unwrap()
+    let rows = app.home().lines("SELECT summary AS line FROM task_status_summaries");
+    serde_json::from_str(&rows[0]).unwrap()
 }
 
 async fn listed(caller: &Caller) -> Value {
@@ -52,10 +38,7 @@ async fn a_stale_stored_summary_is_repaired_by_the_read_that_finds_it_and_nothin
     assert_eq!(local.call(REPORT, report).await["reportActivity"]["__typename"], "TaskPayload");
     let before = listed(&local).await;
     assert_eq!(before["statusSummaryState"], "PRESENT", "{before}");
-    outside(
-        &app,
-        "UPDATE task_status_summaries SET summary = json_set(summary, '$.pending_action', 'clarification', '$.git', 'ahead')",
-    );
+    app.home().set(TABLE, "summary", "TRUE", &json!({ "pending_action": "clarification", "git": "ahead" }));
     let after = listed(&local).await;
     assert_eq!(after["statusSummaryState"], "PRESENT");
     assert_eq!(revision(&after), revision(&before) + 1);
@@ -74,12 +57,12 @@ async fn a_summary_that_cannot_be_repaired_is_withdrawn_and_what_is_pending_is_t
     let local = app.local();
     let scene = scene(&local, None).await;
     listed(&local).await;
-    outside(&app, "CREATE TRIGGER stuck BEFORE UPDATE ON task_status_summaries BEGIN SELECT RAISE(IGNORE); END");
+    app.home().freeze(TABLE);
     ask(&local, &scene.session, questions()).await;
     let task = listed(&local).await;
     assert_eq!((&task["statusSummaryState"], &task["statusSummary"]), (&json!("INVALIDATED"), &Value::Null));
     assert_eq!(task["pendingAction"], "CLARIFICATION");
-    outside(&app, "DROP TRIGGER stuck");
+    app.home().thaw(TABLE);
     assert_eq!(listed(&local).await["statusSummary"]["pendingAction"], "CLARIFICATION");
     app.finish().await;
 }
@@ -118,11 +101,8 @@ async fn an_answer_whose_summary_does_not_converge_is_still_told_to_be_safe_to_r
     let scene = scene(&local, Some(GATE)).await;
     let id = ask(&local, &scene.session, questions()).await;
     listed(&local).await;
-    outside(
-        &app,
-        "UPDATE task_status_summaries SET summary = '{}';
-         CREATE TRIGGER stuck BEFORE UPDATE ON task_status_summaries BEGIN SELECT RAISE(IGNORE); END",
-    );
+    app.home().run("UPDATE task_status_summaries SET summary = '{}'");
+    app.home().freeze(TABLE);
     gate.refuses();
     let failed = respond(&local, &id, "k", answers()).await;
     assert_eq!((&failed["retryable"], &failed["summaryConverged"]), (&json!(true), &json!(false)), "{failed}");

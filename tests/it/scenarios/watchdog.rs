@@ -1,7 +1,6 @@
 //! The watchdog: an agent that took an answer and is silent is prompted with it, once, while its turn is the current
 //! one. The clock stands in the tests' hands. May import: the crate, the app, its siblings.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -12,13 +11,12 @@ use answerable::ids::{Micros, PendingId};
 use answerable::lifecycle::OutcomeStatus;
 use answerable::ports::{Clock, System};
 use answerable::serve::Options;
-use diesel::connection::Connection;
-use diesel::{QueryableByName, RunQueryDsl, SqliteConnection};
 use serde_json::{Value, json};
 
 use super::stage::*;
 use crate::api::scene::*;
 use crate::app::{App, Caller, EXECUTOR};
+use crate::home::Home;
 
 const SESSION: &str = "mutation($input: CreateSessionInput!) { createSession(input: $input) { __typename
   ... on SessionPayload { sessionId } } }";
@@ -72,29 +70,18 @@ async fn silent(app: &App, scene: &Scene) -> String {
     id
 }
 
-#[derive(QueryableByName)]
-struct Count {
-    #[diesel(sql_type = diesel::sql_types::BigInt)]
-    n: i64,
-}
-
-fn count(database: &Path, which: &str) -> i64 {
-    let mut connection = SqliteConnection::establish(database.to_str().unwrap()).unwrap();
-    let query = format!("SELECT COUNT(*) AS n FROM task_session_turns WHERE {which}");
-    diesel::sql_query(query).get_result::<Count>(&mut connection).unwrap().n
+fn count(home: &Home, which: &str) -> usize {
+    home.lines(&format!("SELECT id AS line FROM task_session_turns WHERE {which}")).len()
 }
 
 /// Watchdogs that may still fire.
-fn armed(app: &App) -> i64 {
-    count(app.database(), "has_watchdog")
+fn armed(app: &App) -> usize {
+    count(app.home(), "has_watchdog")
 }
 
 /// Gives the session to an executor that this server does not have.
 fn lose(app: &App, session: &str) {
-    let mut connection = SqliteConnection::establish(app.database().to_str().unwrap()).unwrap();
-    let run = |connection: &mut SqliteConnection, sql: &str| diesel::sql_query(sql).execute(connection).unwrap();
-    run(&mut connection, "PRAGMA busy_timeout = 5000");
-    run(&mut connection, &format!("UPDATE task_sessions SET executor = 'elsewhere' WHERE id = '{session}'"));
+    app.home().run(&format!("UPDATE task_sessions SET executor = 'elsewhere' WHERE id = '{session}'"));
 }
 
 /// Until that current turn is shown so.
