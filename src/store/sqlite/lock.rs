@@ -8,7 +8,17 @@ use crate::store::error::Error;
 
 /// The lock; given up when it is dropped, and by the kernel when the process dies.
 pub(super) struct FileLock {
-    _file: File,
+    file: File,
+}
+
+impl Drop for FileLock {
+    /// A child that was forked and does not run its program yet has the file open too, so closing ours would leave the
+    /// lock with it.
+    fn drop(&mut self) {
+        if let Err(error) = self.file.unlock() {
+            tracing::warn!(%error, "the lock of the database is given up late");
+        }
+    }
 }
 
 impl FileLock {
@@ -26,7 +36,7 @@ impl FileLock {
         file.seek(SeekFrom::Start(0))?;
         write!(file, "process {}", std::process::id())?;
         file.flush()?;
-        Ok(Self { _file: file })
+        Ok(Self { file })
     }
 }
 
@@ -50,5 +60,22 @@ fn warn_of_network(database: &Path) {
     let kind = mounts.max_by_key(|(point, _)| point.len()).map(|(_, kind)| kind).unwrap_or_default();
     if ["nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "afs", "ceph"].contains(&kind.as_str()) {
         tracing::warn!(%kind, "the database lies on a network file system, which does not keep its promises");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_is_given_up_is_free_also_while_a_forked_child_has_its_file_open() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.db");
+        let lock = FileLock::take(&path).unwrap();
+        assert!(matches!(FileLock::take(&path), Err(Error::Held { .. })));
+        let of_the_child = lock.file.try_clone().unwrap();
+        drop(lock);
+        FileLock::take(&path).unwrap();
+        drop(of_the_child);
     }
 }
