@@ -36,7 +36,7 @@ unit: tests/acp/peer/node_modules/.package-lock.json
 
 # On a file, then each on a database of a private PostgreSQL server.
 it: tests/acp/peer/node_modules/.package-lock.json examples/webhook-receiver/node_modules/.package-lock.json
-	cargo test --locked --test it -- --nocapture
+	cargo test --locked --test it -- --nocapture --skip servers:: --skip outage::
 	ANSWERABLE_TEST_ENGINE=postgres cargo test --locked --test it
 
 # The real ACP agent that the tests run.

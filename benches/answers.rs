@@ -104,7 +104,7 @@ async fn open(directory: &Path, is_group_commit_on: bool) -> (Store, Epoch) {
     let mut options = SqliteOptions::new(directory.join(format!("{is_group_commit_on}.db")));
     options.is_group_commit_on = is_group_commit_on;
     let store = Store::open(&options.into()).await.expect("it opens");
-    let epoch = store.epoch_allocate(Micros(1)).await.expect("a generation");
+    let epoch = store.epoch_allocate("", Duration::ZERO, Micros(1)).await.expect("a generation");
     let workspace = Workspace { id: WorkspaceId::new("w"), name: "W".to_owned(), created_at: Micros(1) };
     store.workspace_insert(workspace).await.expect("a workspace");
     let task = TaskRow {

@@ -130,9 +130,22 @@ async fn run_server(flags: Flags, is_demo: bool) -> ExitCode {
         Err(error) => return fail(&error, FAULT),
     };
     println!("answerable listens on http://{}/", server.address);
-    stop.await;
-    end(server.stop().await)
+    let is_over = tokio::select! {
+        () = stop => false,
+        () = server.over() => true,
+    };
+    match server.stop().await {
+        Ok(()) if is_over => fail(&Replaced, FAULT),
+        stopped => end(stopped),
+    }
 }
+
+/// Why a server ends that nobody asked to.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "another server took this one's place: it has the same --server-name, or heard nothing of this one for too long"
+)]
+struct Replaced;
 
 /// Ends when the process is asked to: SIGINT or SIGTERM.
 fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {

@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::authority::{Authority, Limits, Parts, RecoveryError};
+use crate::authority::{Authority, Limits, Membership, Parts, RecoveryError};
 use crate::bus::{Bus, Engine, InProcess};
 use crate::config::{self, Settings};
 use crate::crash;
@@ -35,6 +35,8 @@ pub struct Options {
     pub listen: SocketAddr,
     /// The database.
     pub store: StoreOptions,
+    /// How it is known to other servers of the database.
+    pub membership: Membership,
     /// Bounds of the use cases.
     pub limits: Limits,
     /// The relay's.
@@ -78,6 +80,11 @@ impl Options {
         Self {
             listen: settings.listen,
             store: store_options(settings),
+            membership: Membership {
+                server: settings.server_name.clone(),
+                heartbeat: Duration::from_millis(limits.server_heartbeat_ms),
+                lapse: Duration::from_millis(limits.server_lapse_ms),
+            },
             limits: authority_limits(limits),
             pace: Pace {
                 period: Duration::from_millis(limits.relay_period_ms),
@@ -305,6 +312,7 @@ pub struct Running {
     relay: Relay,
     tasks: Tasks,
     closing: CancellationToken,
+    over: CancellationToken,
     served: JoinHandle<std::io::Result<()>>,
     demo: Option<Demo>,
 }
@@ -325,7 +333,8 @@ pub async fn start(options: Options) -> Result<Running, Error> {
 }
 
 async fn begin(options: Options, store: Store, tasks: Tasks) -> Result<Running, Error> {
-    let epoch = store.epoch_allocate(options.clock.now()).await?;
+    let membership = options.membership.clone();
+    let epoch = store.epoch_allocate(&membership.server, membership.lapse, options.clock.now()).await?;
     crash::point("CP-56");
     let bus = Bus::new(options.bus.clone(), options.bus_capacity);
     let relay = Relay::new(store.clone(), bus.clone(), options.clock.clone(), options.pace);
@@ -342,9 +351,12 @@ async fn begin(options: Options, store: Store, tasks: Tasks) -> Result<Running, 
         epoch,
         limits: options.limits,
     });
+    let over = CancellationToken::new();
+    tasks.spawn("generation", authority.clone().keep_generation(membership, over.clone()));
     let recovery = authority.recover().await?;
     crash::point("CP-57");
     tasks.spawn("relay", relay.clone().run(tasks.stop()));
+    tasks.spawn("servers", authority.clone().hear_servers());
     tasks.spawn("summaries", authority.clone().keep_summaries());
     tasks.spawn("watchdogs", authority.clone().watch());
     tasks.spawn("retention", options.retention.run(store.clone(), Arc::new(System), tasks.stop()));
@@ -358,7 +370,7 @@ async fn begin(options: Options, store: Store, tasks: Tasks) -> Result<Running, 
     if let Some(demo) = &demo {
         demo.start(&authority, address).await?;
     }
-    Ok(Running { address, authority, recovery, options, store, relay, tasks, closing, served, demo })
+    Ok(Running { address, authority, recovery, options, store, relay, tasks, closing, over, served, demo })
 }
 
 fn executors(options: &Options, demo: Option<&Demo>, tasks: &Tasks) -> Result<Executors, Error> {
@@ -426,6 +438,11 @@ async fn serve(listener: TcpListener, router: Router, closing: CancellationToken
 }
 
 impl Running {
+    /// Ends when another server took this one's place: it can write nothing any more, and is to be stopped.
+    pub fn over(&self) -> impl Future<Output = ()> + use<> {
+        self.over.clone().cancelled_owned()
+    }
+
     /// Ends the server in order: waits end as pending, requests under way are finished within the bound, sockets
     /// close, the last events go to the bus, the store is closed.
     ///

@@ -18,6 +18,15 @@ impl Hints {
         map.entry(session.clone()).or_insert_with(|| watch::channel(0).0).subscribe()
     }
 
+    /// Something may have changed in any session.
+    pub(super) fn wake_all(&self) {
+        let mut map = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        map.retain(|_, sender| {
+            sender.send_modify(|count| *count = count.wrapping_add(1));
+            sender.receiver_count() > 0
+        });
+    }
+
     /// Something of the session changed. A session that nobody listens to is forgotten here, which bounds the map
     /// by those who listen.
     pub(super) fn wake(&self, session: &SessionId) {

@@ -29,6 +29,7 @@ impl Authority {
     /// # Errors
     /// The start must be refused; the next one retries.
     pub async fn recover(&self) -> Result<Recovery, RecoveryError> {
+        let over = self.store().epochs_unrecovered().await.map_err(|error| RecoveryError::Failed(error.into()))?;
         let sessions =
             self.store().sessions_to_recover().await.map_err(|error| RecoveryError::Failed(error.into()))?;
         let malformed = self.malformed(&sessions).await.map_err(RecoveryError::Failed)?;
@@ -40,6 +41,9 @@ impl Authority {
             add(&mut total, self.recover_session(&session).await.map_err(RecoveryError::Failed)?);
         }
         self.end_orphaned_turns().await.map_err(RecoveryError::Failed)?;
+        let now = self.0.parts.clock.now();
+        let recovered = self.store().epochs_recovered(over, now).await;
+        recovered.map_err(|error| RecoveryError::Failed(error.into()))?;
         crash::point("CP-52");
         self.0.parts.relay.drain().await?;
         Ok(total)
@@ -57,7 +61,7 @@ impl Authority {
         Ok(found)
     }
 
-    async fn recover_session(&self, session: &SessionId) -> Result<Recovery, Error> {
+    pub(super) async fn recover_session(&self, session: &SessionId) -> Result<Recovery, Error> {
         match self.transact(session, Command::Recover).await?.decision.effect {
             Effect::Recovered(done) => Ok(done),
             _ => Ok(Recovery::default()),

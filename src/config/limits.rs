@@ -67,6 +67,8 @@ limits! {
     postgres_statement_ms = 30_000 in 10..=3_600_000, "ANSWERABLE_POSTGRES_STATEMENT_MS", "How long one statement may run on the server.";
     postgres_lock_ms = 10_000 in 10..=600_000, "ANSWERABLE_POSTGRES_LOCK_MS", "How long a statement may wait for a lock on the server.";
     postgres_idle_ms = 10_000 in 10..=600_000, "ANSWERABLE_POSTGRES_IDLE_MS", "How long a transaction may stand still before the server ends it.";
+    server_heartbeat_ms = 2_000 in 10..=60_000, "ANSWERABLE_SERVER_HEARTBEAT_MS", "How often a server says that it lives, where several can be on one database.";
+    server_lapse_ms = 10_000 in 100..=600_000, "ANSWERABLE_SERVER_LAPSE_MS", "A server that said nothing for so long is gone: another one takes up what it left.";
     persistence_timeout_ms = 30_000 in 100..=600_000, "ANSWERABLE_PERSISTENCE_TIMEOUT_MS", "How long one durable step may take.";
     respond_wait_ms = 10_000 in 100..=600_000, "ANSWERABLE_RESPOND_WAIT_MS", "How long a response waits for its agent to take it.";
     dispatch_timeout_ms = 30_000 in 100..=600_000, "ANSWERABLE_DISPATCH_TIMEOUT_MS", "How long an executor may take to acknowledge.";

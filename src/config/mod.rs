@@ -79,6 +79,10 @@ pub struct Flags {
     /// The database, `sqlite:FILE` or `postgres://USER:PASSWORD@HOST/NAME` [default: sqlite:answerable.db]
     #[arg(long, value_name = "URL", env = "ANSWERABLE_DATABASE", hide_env_values = true)]
     pub database: Option<String>,
+    /// This server's name among those of one database; who starts under it takes the place of whoever had it
+    /// [default: the machine's host name]
+    #[arg(long, value_name = "NAME", env = "ANSWERABLE_SERVER_NAME")]
+    pub server_name: Option<String>,
     /// Host names and web origins beside the loopback ones by which clients reach the server, such as
     /// `answers.example.org` [default: none]
     #[arg(long = "public-host", value_name = "HOST", env = "ANSWERABLE_PUBLIC_HOST", value_delimiter = ',')]
@@ -102,6 +106,7 @@ pub struct Flags {
 struct File {
     listen: Option<SocketAddr>,
     database: Option<String>,
+    server_name: Option<String>,
     public_hosts: Option<Vec<String>>,
     profile: Option<Profile>,
     log_format: Option<LogFormat>,
@@ -119,6 +124,8 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// The database.
     pub database: Database,
+    /// This server's name among those of one database.
+    pub server_name: String,
     /// Host names beside the loopback ones.
     pub public_hosts: Vec<String>,
     /// What strangers may learn of the schema.
@@ -182,6 +189,7 @@ impl Settings {
         Ok(Self {
             listen: flags.listen.or(file.listen).unwrap_or(LISTEN),
             database: Database::parse(&database)?,
+            server_name: flags.server_name.or(file.server_name).unwrap_or_else(host_name),
             public_hosts: flags.public_hosts.or(file.public_hosts).unwrap_or_default(),
             profile: flags.profile.or(file.profile).unwrap_or_default(),
             log_format: flags.log_format.or(file.log_format).unwrap_or_default(),
@@ -206,6 +214,10 @@ impl Database {
             _ => Err(Error::Database),
         }
     }
+}
+
+fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 fn read(path: &Path) -> Result<File, Error> {

@@ -1,6 +1,6 @@
 //! The relay: takes committed events to the bus in order, and writes down that they were accepted, many at a time, for
 //! nobody waits for that: lost, it is an event that the next start takes to the bus once more (INV-21). Level-triggered:
-//! a hint carries nothing, the log is read again each time. May import: store, bus, ids, ports, crash.
+//! a hint carries nothing, the log is read again each time. May import: store, bus, lifecycle, ids, ports, crash.
 
 mod retention;
 
@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::bus::{Bus, Refused};
 use crate::crash;
 use crate::ids::Position;
+use crate::lifecycle::OutboxRow;
 use crate::ports::Clock;
 use crate::store::{self, Store};
 
@@ -59,8 +60,8 @@ struct Inner {
 /// How far a relay has come.
 #[derive(Default)]
 struct Progress {
-    /// The last event that the bus took.
-    last: Position,
+    /// The last event that the bus took; none: it has not begun.
+    last: Option<Position>,
     /// What it took and the store does not know yet, and since when.
     taken: Vec<Position>,
     since: Option<Instant>,
@@ -133,22 +134,51 @@ impl Relay {
         published
     }
 
+    /// What earlier servers left in the outbox first; then the log from there on, whoever appends to it, because every
+    /// server has listeners of its own.
     async fn publish(&self, progress: &mut Progress) -> Result<(), Error> {
+        let mut last = match progress.last {
+            Some(last) => last,
+            None => self.replay(progress).await?,
+        };
         loop {
-            let rows = self.0.store.outbox_unaccepted(progress.last, self.0.pace.batch).await?;
-            if rows.is_empty() {
-                return Ok(());
-            }
+            progress.last = Some(last);
+            let rows = self.0.store.outbox_after(last, self.0.pace.batch).await?;
+            let Some(newest) = rows.last() else { return Ok(()) };
+            let newest = newest.position;
             self.settle_due(progress).await?;
             for row in &rows {
-                self.0.bus.publish(row)?;
-                crash::point("CP-53");
-                progress.last = row.position;
-                progress.taken.push(row.position);
-                progress.since.get_or_insert_with(Instant::now);
-                self.tell(row.position);
+                self.take(row, progress)?;
+                progress.last = Some(row.position);
+            }
+            last = newest;
+        }
+    }
+
+    /// Takes what waits up to the log's tip to the bus; the tip.
+    async fn replay(&self, progress: &mut Progress) -> Result<Position, Error> {
+        let tip = self.0.store.outbox_tip().await?;
+        let mut last = Position(0);
+        loop {
+            let rows = self.0.store.outbox_unaccepted(last, self.0.pace.batch).await?;
+            self.settle_due(progress).await?;
+            for row in rows.iter().take_while(|row| row.position <= tip) {
+                self.take(row, progress)?;
+            }
+            match rows.last() {
+                Some(newest) if newest.position < tip => last = newest.position,
+                _ => return Ok(tip),
             }
         }
+    }
+
+    fn take(&self, row: &OutboxRow, progress: &mut Progress) -> Result<(), Error> {
+        self.0.bus.publish(row)?;
+        crash::point("CP-53");
+        progress.taken.push(row.position);
+        progress.since.get_or_insert_with(Instant::now);
+        self.tell(row.position);
+        Ok(())
     }
 
     async fn settle_due(&self, progress: &mut Progress) -> Result<(), Error> {

@@ -19,6 +19,7 @@ mod schema;
 mod sqlite;
 #[cfg(test)]
 mod tests;
+mod wake;
 mod writes;
 
 use std::sync::Arc;
@@ -34,6 +35,7 @@ pub use rows::{
     BundleRow, Decided, MessageKey, MessageRowOut, OutboxSpan, Page, PendingFilter, SessionRow, Settled,
     TaskFilter, TaskKey, TaskListRow, TaskPatch, TaskRow, TokenRow, TurnKey, TurnRow, Workspace,
 };
+pub use wake::Wake;
 
 /// Sessions that a task carries in a list; more of them are read by their own page.
 pub const SESSIONS_PER_TASK_MAX: i64 = 500;
@@ -147,6 +149,23 @@ impl Store {
             Engine::Postgres(engine) => {
                 engine.transact(self.deadline, session.clone(), focus, epoch, decide).await
             }
+        }
+    }
+
+    /// Other servers may be on this database too.
+    pub fn is_shared(&self) -> bool {
+        matches!(self.engine, Engine::Postgres(_))
+    }
+
+    /// Tells the other servers of this database where something happened and hears of it from them, by hints that may
+    /// be lost, until the connection fails; of a file, for ever.
+    ///
+    /// # Errors
+    /// The connection failed; call it again.
+    pub async fn exchange_wakes(&self, heard: &(dyn Fn(Wake) + Send + Sync)) -> Result<(), Error> {
+        match &self.engine {
+            Engine::Sqlite(_) => std::future::pending().await,
+            Engine::Postgres(engine) => engine.exchange_wakes(heard).await,
         }
     }
 

@@ -32,6 +32,14 @@ impl Store {
         run!(self.read(generations::newest))
     }
 
+    /// Generations that are over and whose work is not taken up yet, the oldest first.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn epochs_unrecovered(&self) -> Result<Vec<Epoch>, Error> {
+        run!(self.read(generations::unrecovered))
+    }
+
     /// Sessions in which a dead generation left something to recover, ordered by id.
     ///
     /// # Errors

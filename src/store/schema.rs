@@ -15,6 +15,8 @@ diesel::table! {
         heartbeat_us -> BigInt,
         ended_us -> Nullable<BigInt>,
         is_live -> Bool,
+        server -> Text,
+        recovered_us -> Nullable<BigInt>,
     }
 }
 

@@ -1,6 +1,8 @@
 //! Small writes beside the door: generations, event acceptance, workspaces, tasks, tokens. Each is one job.
 //! May import: ids, lifecycle.
 
+use std::time::Duration;
+
 use crate::ids::{Epoch, EventId, Micros, Position, TaskId, TokenId};
 
 use crate::lifecycle::SummaryPatch;
@@ -8,12 +10,38 @@ use crate::lifecycle::SummaryPatch;
 use super::{Error, Settled, Store, TaskPatch, TaskRow, TokenRow, Workspace, run};
 
 impl Store {
-    /// Gives out the next backend generation; on SQLite every older one is over then (CP-56).
+    /// Gives out the next backend generation of a server (CP-56). Over are then its older ones and all that said
+    /// nothing for `lapse`; of a file every older one, for only one process holds it.
     ///
     /// # Errors
     /// The world broke.
-    pub async fn epoch_allocate(&self, now: Micros) -> Result<Epoch, Error> {
-        run!(self.write(generations::allocate, now))
+    pub async fn epoch_allocate(&self, server: &str, lapse: Duration, now: Micros) -> Result<Epoch, Error> {
+        let server = server.to_owned();
+        run!(self.write(generations::allocate, &server, lapse, now))
+    }
+
+    /// Says that a generation lives; false: it is over, and its server may write nothing more (CP-62).
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn epoch_beat(&self, epoch: Epoch, now: Micros) -> Result<bool, Error> {
+        run!(self.mark(generations::beat, epoch, now))
+    }
+
+    /// Ends the generations that said nothing for `lapse`; how many (CP-63, CP-64).
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn epochs_end_silent(&self, lapse: Duration, now: Micros) -> Result<usize, Error> {
+        run!(self.write(generations::end_silent, lapse, now))
+    }
+
+    /// Writes down that what these generations left is taken up.
+    ///
+    /// # Errors
+    /// The world broke.
+    pub async fn epochs_recovered(&self, epochs: Vec<Epoch>, now: Micros) -> Result<(), Error> {
+        run!(self.mark(generations::set_recovered, &epochs, now))
     }
 
     /// Marks events as taken by the bus (CP-53).

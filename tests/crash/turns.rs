@@ -291,8 +291,8 @@ pub async fn cp_64(scene: &Scene) {
 async fn whole_or_not(scene: &Scene, point: &str, made: usize) {
     let count = || scene.read("SELECT id AS line FROM task_sessions").len();
     let before = count();
-    // The start itself writes once: its generation.
-    die(scene, &format!("{point}=1*off->return"), async |acts| assert!(acts.create_session().await.is_none()))
+    // The start itself writes twice: its generation, and that what older ones left is taken up.
+    die(scene, &format!("{point}=2*off->return"), async |acts| assert!(acts.create_session().await.is_none()))
         .await;
     let server = scene.restart().await;
     assert_eq!(count(), before + made);

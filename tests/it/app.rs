@@ -21,6 +21,9 @@ use crate::home::Home;
 /// The scripted executor's name.
 pub const EXECUTOR: &str = "scripted";
 
+/// The name of servers under test and of those whose place they take.
+pub const SERVER: &str = "test";
+
 /// A server under test.
 pub struct App {
     running: Running,
@@ -62,6 +65,9 @@ impl App {
         let settings = Settings::load(Flags { listen, database, profile, ..Flags::default() }).unwrap();
         let executor = Arc::new(Scripted::default());
         let mut options = Options::new(&settings, None);
+        options.membership.server = SERVER.into();
+        // Its statements are nobody's whose statements are counted.
+        options.membership.heartbeat = Duration::from_secs(3_600);
         options.executors = Executors::default().with(EXECUTOR, executor.clone());
         options.limits.hand_over = Duration::from_secs(2);
         options.limits.dispatch = Duration::from_millis(500);
@@ -122,7 +128,7 @@ impl App {
         self.running.stop().await.unwrap();
         let store = Store::open(&self.home.options()).await.unwrap();
         assert_eq!(store.outbox_unaccepted(Position(0), 9).await.unwrap(), [], "events wait in the outbox");
-        store.epoch_allocate(System.now()).await.unwrap();
+        store.epoch_allocate("", Duration::ZERO, System.now()).await.unwrap();
         assert_eq!(store.sessions_to_recover().await.unwrap(), [], "something was left half done");
         store.close().await.unwrap();
     }

@@ -17,5 +17,6 @@ mod psql;
 mod pull;
 mod receiver;
 mod scenarios;
+mod servers;
 mod settings;
 mod webhook;

@@ -10,7 +10,7 @@ use crate::kill::{ASK, AWAIT, RESPOND, session};
 use crate::postgres;
 
 /// Calls until there is an answer without an error that satisfies.
-async fn until(caller: &Caller, query: &str, variables: &Value, is_it: impl Fn(&Value) -> bool) -> Value {
+pub async fn until(caller: &Caller, query: &str, variables: &Value, is_it: impl Fn(&Value) -> bool) -> Value {
     let calls = async {
         loop {
             match caller.try_call(query, variables).await {

@@ -14,7 +14,7 @@ bin=$1; dir=$2
 trap "" HUP INT TERM
 "$bin/initdb" -D "$dir/data" -U answerable -A trust -E UTF8 --locale=C.UTF-8 --no-sync >"$dir/log" 2>&1 || exit 1
 start() {
-    "$bin/postgres" -D "$dir/data" -k "$dir" -c listen_addresses= -c fsync=on -c max_connections=200 \
+    "$bin/postgres" -D "$dir/data" -k "$dir" -c listen_addresses= -c fsync=off -c max_connections=200 \
         -c min_wal_size=32MB -c max_wal_size=128MB >>"$dir/log" 2>&1 &
     pid=$!
 }

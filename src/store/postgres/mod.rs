@@ -10,6 +10,7 @@ mod seam;
 #[expect(clippy::duplicate_mod, reason = "one text, two engines")]
 pub(super) mod statements;
 mod transaction;
+mod wakes;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +23,7 @@ use tokio_util::task::TaskTracker;
 use crate::crash;
 use crate::ids::{Epoch, SessionId};
 use crate::lifecycle::{Decision, Focus, Refusal, SessionView};
+use crate::ports::{IdSource, System};
 
 use super::error::Error;
 use super::faults::broken;
@@ -29,7 +31,9 @@ use super::job::{Ticket, Work, ticket};
 use super::meter::Meter;
 use super::options::PostgresOptions;
 use super::rows::Decided;
+use super::wake::Wake;
 use transaction::{Kind, run};
+use wakes::Wakes;
 
 #[cfg(test)]
 pub(super) use migrate::MIGRATIONS;
@@ -43,6 +47,8 @@ const RETRIES: usize = 5;
 /// The connections to one database.
 pub(super) struct Postgres {
     pool: Pool<Conn>,
+    maker: pool::Maker,
+    wakes: Arc<Wakes>,
     room: Arc<Semaphore>,
     jobs: TaskTracker,
     is_writable: bool,
@@ -72,7 +78,9 @@ impl Postgres {
         let first = maker.make().await.map_err(|error| Error::Unreachable(error.to_string()))?;
         migrate::prepare(first, is_writable).await?;
         Ok(Self {
-            pool: maker.pool(options)?,
+            pool: maker.clone().pool(options)?,
+            maker,
+            wakes: Arc::new(Wakes::new(System.fresh())),
             room: Arc::new(Semaphore::new(options.queue_max + options.connections_max)),
             jobs: TaskTracker::new(),
             is_writable,
@@ -92,8 +100,13 @@ impl Postgres {
     where
         F: Fn(&SessionView) -> Result<Decision, Refusal> + Send + 'static,
     {
+        let told = session.clone();
         let job = move |pool, ticket| door::pass(pool, ticket, session, focus, epoch, decide);
-        self.send_write(deadline, job).await
+        let answer = self.send_write(deadline, job).await;
+        if !matches!(answer, Ok(Err(_))) {
+            self.wakes.tell(Some(&told));
+        }
+        answer
     }
 
     /// A write beside the door (CP-63, CP-64).
@@ -102,7 +115,9 @@ impl Postgres {
         deadline: Option<Duration>,
         work: Work<Conn, R>,
     ) -> Result<R, Error> {
-        self.send_write(deadline, move |pool, ticket| run(pool, Kind::Write, ticket, work)).await
+        let answer = self.send_write(deadline, move |pool, ticket| run(pool, Kind::Write, ticket, work)).await;
+        self.wakes.tell(None);
+        answer
     }
 
     /// A write of what is in no view (CP-63, CP-64).
@@ -112,6 +127,12 @@ impl Postgres {
         work: Work<Conn, R>,
     ) -> Result<R, Error> {
         self.write(deadline, work).await
+    }
+
+    /// Tells the other servers where something happened and hears of it from them, until the connection fails.
+    pub(super) async fn exchange_wakes(&self, heard: &(dyn Fn(Wake) + Send + Sync)) -> Result<(), Error> {
+        let exchanged = self.wakes.exchange(&self.maker, heard).await;
+        exchanged.map_err(|error| Error::Unreachable(pool::words(&error)))
     }
 
     /// A read of one snapshot.

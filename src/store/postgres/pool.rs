@@ -12,7 +12,8 @@ use diesel_async::pooled_connection::{AsyncDieselConnectionManager, ManagerConfi
 use diesel_async::{AsyncConnection, AsyncPgConnection, SimpleAsyncConnection};
 use futures_util::FutureExt;
 use tokio_postgres::config::SslMode;
-use tokio_postgres::{Config, NoTls};
+use tokio_postgres::tls::NoTlsStream;
+use tokio_postgres::{Client, Config, Connection, NoTls, Socket};
 
 use crate::store::error::Error;
 use crate::store::meter::{Meter, instrument};
@@ -46,10 +47,17 @@ impl Maker {
         Ok(Self { config, settings: session_settings(options), meter: Arc::clone(meter) })
     }
 
+    /// A bare connection, and what drives it.
+    pub(super) async fn connect(
+        &self,
+    ) -> Result<(Client, Connection<Socket, NoTlsStream>), tokio_postgres::Error> {
+        self.config.connect(NoTls).await
+    }
+
     /// A connection with its settings.
     pub(super) async fn make(&self) -> Result<Conn, ConnectionError> {
         let refused = |error: tokio_postgres::Error| ConnectionError::BadConnection(words(&error));
-        let (client, connection) = self.config.connect(NoTls).await.map_err(refused)?;
+        let (client, connection) = self.connect().await.map_err(refused)?;
         let mut conn = AsyncPgConnection::try_from_client_and_connection(client, connection).await?;
         conn.batch_execute(&self.settings).await.map_err(ConnectionError::CouldntSetupConfiguration)?;
         conn.set_instrumentation(instrument(Arc::clone(&self.meter)));
@@ -77,7 +85,7 @@ impl Maker {
 }
 
 /// An error of the client with its cause, which says what happened.
-fn words(error: &tokio_postgres::Error) -> String {
+pub(super) fn words(error: &tokio_postgres::Error) -> String {
     match std::error::Error::source(error) {
         Some(cause) => format!("{error}: {cause}"),
         None => error.to_string(),

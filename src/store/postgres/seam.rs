@@ -1,13 +1,16 @@
 //! What statements need of this engine alone: locks, always in the order generations, session, task, log.
 //! May import: the store's shared parts.
 
+use std::time::Duration;
+
+use diesel::dsl::sql;
 use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
-use diesel::sql_types::Integer;
+use diesel::sql_types::{BigInt, Integer};
 use diesel_async::RunQueryDsl;
 
-use crate::ids::{SessionId, TaskId};
+use crate::ids::{Micros, SessionId, TaskId};
 use crate::store::error::Error;
 use crate::store::schema::{task_sessions as sessions, tasks};
 
@@ -19,6 +22,8 @@ pub(super) const LOCKS: i32 = 0x416e_7377;
 pub(super) const GENERATIONS: i32 = 1;
 /// Held by who appends events.
 const LOG: i32 = 2;
+/// Held by who writes down what the bus took.
+const ACCEPTANCE: i32 = 4;
 /// Held by who migrates.
 pub(super) const MIGRATIONS: i32 = 3;
 
@@ -40,6 +45,23 @@ pub(super) async fn lock_task(conn: &mut Conn, id: &TaskId) -> Result<(), Error>
 pub(super) async fn lock_log(conn: &mut Conn) -> Result<(), Error> {
     Lock(LOG).execute(conn).await?;
     Ok(())
+}
+
+/// Nobody else writes down what the bus took until the transaction ends: two that touch the same rows would meet.
+pub(super) async fn lock_acceptance(conn: &mut Conn) -> Result<(), Error> {
+    Lock(ACCEPTANCE).execute(conn).await?;
+    Ok(())
+}
+
+/// The time by the clock that all servers share: the database's.
+pub(super) async fn clock(conn: &mut Conn, _own: Micros) -> Result<Micros, Error> {
+    let now = diesel::select(sql::<BigInt>("(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"));
+    Ok(Micros(now.get_result(conn).await?))
+}
+
+/// Whose last word is not later than this is gone.
+pub(super) fn silent_since(now: Micros, lapse: Duration) -> Micros {
+    Micros(now.0.saturating_sub(i64::try_from(lapse.as_micros()).unwrap_or(i64::MAX)))
 }
 
 /// No write of any generation is under way until the transaction ends: a write holds this shared.

@@ -1,11 +1,13 @@
 //! What statements need of this engine alone. Nothing is locked here: the writer lane runs one job after the other.
 //! May import: the store's shared parts.
 
+use std::time::Duration;
+
 use diesel::prelude::*;
 use diesel::sql_types::Text;
 use diesel_async::RunQueryDsl;
 
-use crate::ids::{SessionId, TaskId};
+use crate::ids::{Micros, SessionId, TaskId};
 use crate::store::error::Error;
 
 use super::Conn;
@@ -23,6 +25,21 @@ pub(super) async fn lock_task(_conn: &mut Conn, _id: &TaskId) -> Result<(), Erro
 /// Nobody else appends events until the transaction ends.
 pub(super) async fn lock_log(_conn: &mut Conn) -> Result<(), Error> {
     Ok(())
+}
+
+/// Nobody else writes down what the bus took until the transaction ends.
+pub(super) async fn lock_acceptance(_conn: &mut Conn) -> Result<(), Error> {
+    Ok(())
+}
+
+/// The time by the clock that all servers share: the only one's.
+pub(super) async fn clock(_conn: &mut Conn, own: Micros) -> Result<Micros, Error> {
+    Ok(own)
+}
+
+/// Whose last word is not later than this is gone: whoever had the file before, because it is held now.
+pub(super) const fn silent_since(_now: Micros, _lapse: Duration) -> Micros {
+    Micros(i64::MAX)
 }
 
 /// No write of any generation is under way until the transaction ends.

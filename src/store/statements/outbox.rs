@@ -163,6 +163,7 @@ pub(in crate::store) async fn forget(conn: &mut Conn, last: Position) -> Result<
 
 /// Marks events as taken by the bus; those that are marked already stay as they are.
 pub(in crate::store) async fn accept(conn: &mut Conn, positions: &[Position], now: Micros) -> Result<(), Error> {
+    seam::lock_acceptance(conn).await?;
     for chunk in positions.chunks(CHUNK) {
         let ids: Vec<i64> = chunk.iter().map(|position| position.0).collect();
         let rows = outbox_events::table

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
@@ -310,7 +311,7 @@ async fn a_store_that_is_open_to_read_sees_what_its_server_writes_and_writes_not
     home.ask(&session, "a", 1, Some("w")).await;
     assert_eq!(beside.check().await.unwrap(), []);
     assert!(beside.view(&session, Default::default()).await.unwrap().active_bundles().next().is_some());
-    assert!(matches!(beside.epoch_allocate(home.now()).await, Err(Error::Closed)));
+    assert!(matches!(beside.epoch_allocate("", Duration::ZERO, home.now()).await, Err(Error::Closed)));
     beside.close().await.unwrap();
     home.ask(&session, "b", 1, Some("v")).await;
 }

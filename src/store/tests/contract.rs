@@ -1,5 +1,7 @@
 //! What the store promises to the rooms above it, on either engine. May import: the store.
 
+use std::time::Duration;
+
 use crate::ids::{Micros, Position, SessionId, TokenId, WaiterId, WorkspaceId};
 use crate::lifecycle::{Admission, ClaimFate, Command, Effect, EventKind, PendingAction, SessionState};
 use crate::scope::Scope;
@@ -204,7 +206,7 @@ async fn a_wait_taken_up_under_its_name_by_a_new_generation_is_that_generations(
     let session = home.session().await;
     home.turn(&session).await;
     let bundle = home.ask(&session, "a", 1, Some("w")).await;
-    home.epoch = home.store.epoch_allocate(home.now()).await.unwrap();
+    home.epoch = home.store.epoch_allocate("", Duration::ZERO, home.now()).await.unwrap();
     home.run(&session, Command::RegisterWaiter(bundle, WaiterId::new("w"))).await;
     let waiters = home.store.view(&session, Default::default()).await.unwrap().waiters;
     assert_eq!(waiters.iter().map(|waiter| waiter.epoch).collect::<Vec<_>>(), [home.epoch]);

@@ -2,6 +2,8 @@
 //! after each step all hold the same, and the one rule in SQL says what the pure one says.
 //! May import: the store, lifecycle.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::Map;
@@ -189,7 +191,7 @@ impl Case<'_> {
     /// A new generation: what the old one owned has no owner any more.
     async fn renew(&mut self) {
         for home in &mut *self.homes {
-            home.epoch = home.store.epoch_allocate(home.now()).await.unwrap();
+            home.epoch = home.store.epoch_allocate("", Duration::ZERO, home.now()).await.unwrap();
             self.whole.alive = Some(home.epoch);
         }
     }

@@ -159,7 +159,7 @@ async fn a_full_queue_refuses_at_once_and_a_closed_store_answers() {
     }
     home.store.close().await.unwrap();
     assert!(matches!(home.store.outbox_tip().await, Err(Error::Closed)));
-    assert!(matches!(home.store.epoch_allocate(Micros(9)).await, Err(Error::Closed)));
+    assert!(matches!(home.store.epoch_allocate("", Duration::ZERO, Micros(9)).await, Err(Error::Closed)));
 }
 
 #[tokio::test]
@@ -167,7 +167,7 @@ async fn a_generation_that_is_over_writes_nothing() {
     let home = Home::new().await;
     let session = home.session().await;
     let old = home.epoch;
-    let new = home.store.epoch_allocate(home.now()).await.unwrap();
+    let new = home.store.epoch_allocate("", Duration::ZERO, home.now()).await.unwrap();
     assert!(new > old);
     let decide = |_: &SessionView| Ok(decision(Vec::new()));
     let fenced = home.store.transact(&session, Focus::default(), old, decide).await;

@@ -1,15 +1,15 @@
 //! How the statements run: none walks messages or turns, and how many there are does not grow with what is asked.
 //! May import: the store.
 
-use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use diesel::sql_types::{Integer, Text};
 use diesel::sqlite::SqliteConnection;
+use diesel_migrations::MigrationHarness;
 
 use crate::ids::{EventId, Micros, Position, WaiterId, WorkspaceId};
 use crate::lifecycle::{Admission, Command, Effect, Focus, Patch, SummaryPatch};
 use crate::scope::Scope;
-use crate::store::{MessageKey, Page, PendingFilter, TaskFilter, TaskKey};
+use crate::store::{MessageKey, Page, PendingFilter, TaskFilter, TaskKey, sqlite};
 
 use super::support::{Home, accept, ask, respond};
 
@@ -187,7 +187,7 @@ async fn no_statement_walks_messages_or_turns() {
     kinds.dedup();
     assert!(kinds.len() > 40, "only {} statements were seen", kinds.len());
     let conn = &mut SqliteConnection::establish(":memory:").unwrap();
-    conn.batch_execute(include_str!("../../../migrations/sqlite/2026-12-02-000000_initial/up.sql")).unwrap();
+    conn.run_pending_migrations(sqlite::MIGRATIONS).unwrap();
     for statement in &statements {
         let sql = bound(statement);
         let plans: Vec<Plan> = diesel::sql_query(format!("EXPLAIN QUERY PLAN {sql}"))

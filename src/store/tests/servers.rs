@@ -169,7 +169,7 @@ async fn what_is_not_for_this_program_is_refused_in_words() {
     Store::open(&options).await.unwrap().close().await.unwrap();
     let read = Store::open_to_read(&options).await.unwrap();
     assert_eq!(read.workspaces().await.unwrap(), []);
-    assert!(matches!(read.epoch_allocate(crate::ids::Micros(1)).await, Err(Error::Closed)));
+    assert!(matches!(read.epoch_allocate("", Duration::ZERO, crate::ids::Micros(1)).await, Err(Error::Closed)));
     conn.batch_execute("INSERT INTO __diesel_schema_migrations (version) VALUES ('20991231000000')")
         .await
         .unwrap();
@@ -186,7 +186,7 @@ async fn what_is_not_for_this_program_is_refused_in_words() {
 async fn a_generation_that_is_over_writes_nothing_more() {
     let home = Home::on_postgres().await;
     let session = home.session().await;
-    let newer = home.store.epoch_allocate(home.now()).await.unwrap();
+    let newer = home.store.epoch_allocate("", Duration::ZERO, home.now()).await.unwrap();
     assert!(newer > home.epoch);
     let answer = home.try_run(&session, accept(Admission::Immediate)).await;
     let Err(Error::Fenced(epoch)) = answer else { panic!("{answer:?}") };

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::path::Path;
+use std::time::Duration;
 
 use uuid::Uuid;
 
@@ -83,7 +84,7 @@ impl Home {
     pub(super) async fn at(options: impl Into<StoreOptions>) -> Self {
         let options = options.into();
         let store = Store::open(&options).await.unwrap();
-        let epoch = store.epoch_allocate(Micros(1)).await.unwrap();
+        let epoch = store.epoch_allocate("", Duration::ZERO, Micros(1)).await.unwrap();
         let home = Self { store, options, epoch, _directory: None, _database: None, clock: Cell::new(1_000) };
         let workspace = Workspace { id: WorkspaceId::new("w"), name: "W".into(), created_at: Micros(1) };
         home.store.workspace_insert(workspace).await.unwrap();
@@ -116,7 +117,7 @@ impl Home {
     pub(super) async fn restart(&mut self) {
         self.store.close().await.unwrap();
         self.store = Store::open(&self.options).await.unwrap();
-        self.epoch = self.store.epoch_allocate(self.now()).await.unwrap();
+        self.epoch = self.store.epoch_allocate("", Duration::ZERO, self.now()).await.unwrap();
     }
 
     pub(super) async fn add_task(&self, id: &str) {

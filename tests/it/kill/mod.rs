@@ -30,7 +30,7 @@ pub const ASK: &str = "mutation($session: ID!, $key: String!, $questions: [Clari
     ... on ClarificationOutcome { pendingId status } } }";
 pub const AWAIT: &str = "mutation($id: ID!) { awaitClarification(pendingId: $id, waitSeconds: 30) {
     ... on ClarificationOutcome { status answers { text } } } }";
-pub const RESPOND: &str = "mutation($input: RespondInput!) { respond(input: $input) { __typename } }";
+pub const RESPOND: &str = "mutation($input: RespondInput!) { respond(input: $input) { __typename ... on DeliveryFailed { retryable } } }";
 const READ: &str = "query($id: ID!) { clarification(pendingId: $id) {
     state questions { status answer { customText } } } }";
 
@@ -141,7 +141,7 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_there_by_half_after_kill_9(
     check_store(&home).await;
 }
 
-fn seed_bytes(seed: u64) -> [u8; 32] {
+pub fn seed_bytes(seed: u64) -> [u8; 32] {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     bytes

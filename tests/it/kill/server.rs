@@ -1,6 +1,6 @@
 //! The real binary as a child process, and GraphQL calls to it. May import: nothing of the tests.
 
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -57,11 +57,20 @@ impl Server {
     }
 
     /// SIGTERM, and a clean end.
-    pub async fn stop(mut self) {
-        let pid = self.child.id().unwrap().to_string();
-        assert!(Command::new("kill").args(["-TERM", &pid]).status().await.unwrap().success());
-        let status = tokio::time::timeout(START, self.child.wait()).await.unwrap().unwrap();
+    pub async fn stop(self) {
+        self.signal("TERM").await;
+        let status = self.ended().await;
         assert!(status.success(), "{status}");
+    }
+
+    pub async fn signal(&self, name: &str) {
+        let pid = self.child.id().unwrap().to_string();
+        assert!(Command::new("kill").args([&format!("-{name}"), &pid]).status().await.unwrap().success());
+    }
+
+    /// Waits until it ends.
+    pub async fn ended(mut self) -> ExitStatus {
+        tokio::time::timeout(START, self.child.wait()).await.expect("it goes on").unwrap()
     }
 }
 
@@ -86,8 +95,12 @@ impl Caller {
         body.get("errors").map_or_else(|| Ok(body["data"].clone()), |errors| Err(errors.to_string()))
     }
 
+    pub fn post(&self, body: &Value) -> reqwest::RequestBuilder {
+        self.http.post(&self.url).json(body)
+    }
+
     async fn send(&self, query: &str, variables: &Value) -> reqwest::Result<Value> {
         let body = json!({ "query": query, "variables": variables });
-        self.http.post(&self.url).json(&body).send().await?.json().await
+        self.post(&body).send().await?.json().await
     }
 }

@@ -2,6 +2,7 @@
 //! May import: the crate, the app.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use answerable::ids::{ClientKey, EventId, Micros, PendingId, PrincipalId, SessionId, TaskId, TurnId, WaiterId};
 use answerable::ids::{Epoch, WorkspaceId};
@@ -14,7 +15,7 @@ use answerable::serve::{Error, Options};
 use answerable::store::{Store, TaskRow, Workspace};
 use serde_json::Value;
 
-use crate::app::{App, EXECUTOR};
+use crate::app::{App, EXECUTOR, SERVER};
 use crate::home::Home;
 
 /// A server at work, seen from its store.
@@ -42,7 +43,7 @@ impl Past {
     pub async fn begin() -> Self {
         let home = Home::new();
         let store = Store::open(&home.options()).await.unwrap();
-        let epoch = store.epoch_allocate(System.now()).await.unwrap();
+        let epoch = store.epoch_allocate(SERVER, Duration::ZERO, System.now()).await.unwrap();
         let (workspace_id, task_id, now) = (WorkspaceId::new("w"), TaskId::new("task"), System.now());
         let workspace = Workspace { id: workspace_id.clone(), name: "w".into(), created_at: now };
         store.workspace_insert(workspace).await.unwrap();
@@ -70,7 +71,7 @@ impl Past {
     pub async fn again(dead: Dead) -> Self {
         let Dead { home, session, turn } = dead;
         let store = Store::open(&home.options()).await.unwrap();
-        let epoch = store.epoch_allocate(System.now()).await.unwrap();
+        let epoch = store.epoch_allocate(SERVER, Duration::ZERO, System.now()).await.unwrap();
         Self { home, store, epoch, session: SessionId::new(session), turn: TurnId::new(turn) }
     }
 
