@@ -157,6 +157,18 @@ export class Server {
     }
   }
 
+  /** Has an agent ask for a permission, in a session of its own turn. */
+  async askPermission(sessionId, title = 'May I paint?', permissionId = 'p1') {
+    const { recordPermissionRequest } = await this.gql('mutation($s: ID!, $p: ID!, $t: String!) { recordPermissionRequest(sessionId: $s, permissionId: $p, content: $t) { __typename ... on MessagePayload { messageId } } }', { s: sessionId, p: permissionId, t: title });
+    assert.ok(recordPermissionRequest.messageId, JSON.stringify(recordPermissionRequest));
+  }
+
+  /** A task's stored summary. */
+  async summary(taskId) {
+    const { task } = await this.gql('query($id: ID!) { task(id: $id) { statusSummary { revision pendingAction pendingSessionId } } }', { id: taskId });
+    return task.statusSummary;
+  }
+
   async inbox() {
     const { pendingClarifications } = await this.gql('{ pendingClarifications(first: 100) { edges { node { pendingId } } } }');
     return pendingClarifications.edges.map((edge) => edge.node.pendingId);
@@ -192,7 +204,7 @@ export async function closeBrowser() {
   browser = undefined;
 }
 
-/** A page of its own context. `sent` collects the names of the operations that it posts. */
+/** A page of its own context. `sent` collects the names of the operations that it posts, `heard` what its socket told. */
 export async function openPage(t, server, { viewport = DESKTOP, path = '/', ...context } = {}) {
   const own = await (await openBrowser()).newContext({ viewport, ...context });
   server.contexts.push(own);
@@ -201,6 +213,8 @@ export async function openPage(t, server, { viewport = DESKTOP, path = '/', ...c
   page.faults = [];
   page.on('pageerror', (error) => page.faults.push(String(error)));
   page.on('console', (message) => /content security policy/i.test(message.text()) && page.faults.push(message.text()));
+  page.heard = [];
+  page.on('websocket', (socket) => socket.on('framereceived', ({ payload }) => page.heard.push(String(payload))));
   page.sent = [];
   page.on('request', (request) => {
     const operation = request.method() === 'POST' && /(?:mutation|query) (\w+)/.exec(request.postData() ?? '');

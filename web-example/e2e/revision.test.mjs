@@ -35,11 +35,10 @@ async function opened(t, path = () => '/') {
   await held.shift().go();
   await row(page, task).getByText('Working').waitFor();
   await until('the feed', () => socket.ids.has('TaskChanges'));
-  const at = (epoch, sequence, action) => ({
-    ...node, pendingAction: action, primarySessionPendingAction: action,
-    sessions: [{ ...node.sessions[0], projection: { action, revision: { epoch, sequence } } }],
+  const at = (revision, action) => ({
+    ...node, pendingAction: action, statusSummaryState: 'PRESENT', statusSummary: { ...node.statusSummary, revision, pendingAction: action },
   });
-  const live = (...revision) => socket.send('TaskChanges', { taskChanges: { __typename: 'TaskChanged', task: at(...revision) } });
+  const live = (...summary) => socket.send('TaskChanges', { taskChanges: { __typename: 'TaskChanged', task: at(...summary) } });
   /** A list that was asked for after everything so far was answered. */
   const again = async () => {
     await page.waitForTimeout(250);
@@ -48,9 +47,9 @@ async function opened(t, path = () => '/') {
     await until('the list again', () => held[0]);
     return held.shift();
   };
-  const list = async (...revision) => {
+  const list = async (...summary) => {
     const { body, go } = await again();
-    await go({ ...body, data: { tasks: { ...body.data.tasks, edges: [{ node: at(...revision) }] } } });
+    await go({ ...body, data: { tasks: { ...body.data.tasks, edges: [{ node: at(...summary) }] } } });
   };
   return { server, task, session, page, socket, live, list, again };
 }
@@ -59,34 +58,72 @@ const says = (page, task, text) => row(page, task).getByText(text).waitFor();
 
 test('script 10: an older revision loses, whether it comes by list or by event', async (t) => {
   const { page, task, live, list } = await opened(t);
-  await live('3', '1', null);
-  await live('1', '99', 'CLARIFICATION');
-  await list('2', '7', 'CLARIFICATION');
-  await page.waitForTimeout(150);
-  await says(page, task, 'Working');
-  await list('9', '5', null);
-  await live('10', '1', 'CLARIFICATION');
+  await live('109', 'CLARIFICATION');
   await says(page, task, 'Needs your answer');
-  // Ten is more than nine, also as text.
-  await live('9', '999', null);
-  await list('9', '1000', null);
+  await live('108', null);
+  await list('99', null);
   await page.waitForTimeout(150);
   await says(page, task, 'Needs your answer');
-  await list('10', '2', null);
+  // A thousand is more than 109, also where text would say otherwise.
+  await list('1000', null);
   await says(page, task, 'Working');
+  await live('999', 'PERMISSION');
+  await list('109', 'CLARIFICATION');
+  await page.waitForTimeout(150);
+  await says(page, task, 'Working');
+  await live('1001', 'PERMISSION');
+  await says(page, task, 'Permission requested');
 });
 
-test('script 10: an older projection of the open session does not bring its question back', async (t) => {
-  const { server, page, session, socket } = await opened(t, (task, id) => href(task, id));
-  await until('the feed', () => socket.ids.has('SessionChanges'));
+/** A conversation whose page is held back, with a question that the server has and the page does not know. */
+async function unread(t) {
+  const server = await Server.start(t);
+  const task = await server.task('Paint the fence');
+  const session = await server.session(task);
   await server.ask(session, [COLOUR]);
-  await page.locator('.panel').waitFor();
-  const send = (epoch, sequence, action) => socket.send('SessionChanges', { sessionChanges: { __typename: 'TurnStarted', now: { action, revision: { epoch, sequence } } } });
-  send('3', '1', null);
-  await page.locator('.panel').waitFor({ state: 'detached' });
-  send('1', '99', 'CLARIFICATION');
-  await page.waitForTimeout(150);
-  assert.equal(await page.locator('.panel').count(), 0);
+  const page = await openPage(t, server, { path: '/#/nowhere' });
+  const socket = await tap(page);
+  await page.goto('about:blank');
+  const held = await hold(page, 'Session');
+  await page.goto(`${server.url}${href(task, session)}`);
+  await until('the conversation', () => held[0]);
+  await until('the feed', () => socket.ids.has('SessionChanges'));
+  const { body, go } = held.shift();
+  const loaded = (epoch, sequence, active = body.data.session.activeClarification) => {
+    const changed = structuredClone(body);
+    Object.assign(changed.data.session, { projection: { action: active && 'CLARIFICATION', revision: { epoch, sequence } }, activeClarification: active });
+    return go(changed);
+  };
+  const live = (epoch, sequence, action) => socket.send('SessionChanges', { sessionChanges: { __typename: 'TurnStarted', now: { action, revision: { epoch, sequence } } } });
+  return { page, loaded, live };
+}
+
+test('script 10: an older projection of the open session loses, whether it comes by query or by event', async (t) => {
+  const older = {
+    'by event': async ({ loaded, live }) => { await loaded('10', '1', null); live('9', '99', 'CLARIFICATION'); },
+    'by query': async ({ loaded, live }) => { live('10', '1', null); await loaded('9', '99'); },
+    'of a generation that was never seen': async ({ loaded, live }) => { await loaded('3', '1', null); live('1', '99', 'CLARIFICATION'); },
+  };
+  for (const [name, arrive] of Object.entries(older)) {
+    const stage = await unread(t);
+    await arrive(stage);
+    await stage.page.locator('.transcript').waitFor();
+    await stage.page.waitForTimeout(150);
+    assert.equal(await stage.page.locator('.panel').count(), 0, name);
+  }
+});
+
+test('script 10: a newer projection of the open session wins, whether it comes by query or by event', async (t) => {
+  const first = await unread(t);
+  await first.loaded('9', '99');
+  await first.page.locator('.panel').waitFor();
+  first.live('10', '1', null);
+  await first.page.locator('.panel').waitFor({ state: 'detached' });
+  const other = await unread(t);
+  other.live('9', '99', null);
+  await other.page.locator('.panel').waitFor({ state: 'detached' });
+  await other.loaded('10', '1');
+  await other.page.locator('.panel').waitFor();
 });
 
 test('script 10: a cached clean projection is advanced by the very event that brings the question', async (t) => {
@@ -98,21 +135,25 @@ test('script 10: a cached clean projection is advanced by the very event that br
   await says(page, task, 'Needs your answer');
 });
 
-test('script 14: a list that could not tell a task\'s action does not erase what came live meanwhile', async (t) => {
+test('script 14: a list that could not tell a task\'s summary does not erase a newer one that came live meanwhile', async (t) => {
   const { server, page, task, session, again } = await opened(t);
-  const invalid = (body) => {
-    const changed = structuredClone(body);
-    Object.assign(changed.data.tasks.edges[0].node, { pendingAction: null });
-    return { ...changed, errors: [{ message: 'cannot be read', path: ['tasks', 'edges', 0, 'node', 'pendingAction'], extensions: { code: 'INTERNAL', retryable: false } }] };
+  // The row itself is the newest there is, so that nothing but the rule for summaries decides what shows.
+  const invalid = ({ data, ...body }, pendingAction) => {
+    const changes = { statusSummaryState: 'INVALIDATED', statusSummary: null, pendingAction, lastActivityAt: '2999-01-01T00:00:00.000000Z' };
+    const edges = data.tasks.edges.map(({ node }) => ({ node: { ...node, ...changes } }));
+    return { ...body, data: { tasks: { ...data.tasks, edges } } };
   };
   const older = await again();
   await server.ask(session, [COLOUR]);
   await says(page, task, 'Needs your answer');
-  await older.go(invalid(older.body));
+  await older.go(invalid(older.body, null));
   await page.waitForTimeout(150);
   await says(page, task, 'Needs your answer');
-  // With nothing newer, the coarse action is what shows.
+  // With nothing newer, what is held is dropped, and the coarse action is what shows.
   const later = await again();
-  await later.go(invalid({ ...later.body, data: { tasks: { ...later.body.data.tasks, edges: later.body.data.tasks.edges.map((edge) => ({ node: { ...edge.node, primarySessionPendingAction: 'PERMISSION' } })) } } }));
+  await later.go(invalid(later.body, 'PERMISSION'));
   await says(page, task, 'Permission requested');
+  // The next answer that holds brings the summary back.
+  await (await again()).go();
+  await says(page, task, 'Needs your answer');
 });

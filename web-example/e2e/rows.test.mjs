@@ -62,19 +62,32 @@ async function chosenAndHeld(t, server, task, viewport) {
 
 test('script 9: a pending owner that changes during the load is not opened, on desktop and on a phone', async (t) => {
   const server = await Server.start(t);
-  const { task, primary } = await owned(server);
   for (const viewport of [undefined, PHONE]) {
+    const { task } = await owned(server);
     const { page, held } = await chosenAndHeld(t, server, task, viewport);
     assert.equal(await row(page, task).getAttribute('aria-busy'), 'true');
-    const before = await page.evaluate(() => performance.now());
-    // The same action with a newer revision counts as another one.
-    await server.ask(primary, [{ ...COLOUR, prompt: `Another question, ${before}` }]);
-    await page.waitForTimeout(400);
+    // The same action of a newer session: a newer revision counts as another summary.
+    const third = await server.session(task);
+    await server.ask(third, [COLOUR]);
+    const { revision, pendingSessionId } = await server.summary(task);
+    assert.equal(pendingSessionId, third);
+    await until('the page hears of it', () => page.heard.some((text) => text.includes(task) && text.includes(`"revision":"${revision}"`)));
+    await row(page, task).getByText('Needs your answer').waitFor();
     await held[0].go();
     await until('the task-only route', () => at(page) === href(task).slice(1));
     if (viewport) await page.getByRole('dialog', { name: 'Tasks' }).waitFor({ state: 'hidden' });
     assert.equal(await page.locator('.panel').count(), 0);
   }
+});
+
+test('script 9: a pending action that another one replaces during the load opens no obsolete owner', async (t) => {
+  const server = await Server.start(t);
+  const { task, primary } = await owned(server);
+  const { page, held } = await chosenAndHeld(t, server, task);
+  await server.askPermission(primary);
+  await row(page, task).getByText('Permission requested').waitFor();
+  await held[0].go();
+  await until('the task-only route', () => at(page) === href(task).slice(1));
 });
 
 test('script 9: a task that disappears during the load moves nothing, and the sheet stays open', async (t) => {

@@ -35,9 +35,19 @@ export function message(id: string, updated: number, changes: Partial<MessageIte
   return { id, kind: 'message', author: 'agent', content: `${id} at ${updated}`, createdAt: '2026-12-01T09:00:00.000000Z', updatedAt: at, turn: { id: 't1', startedAt: at }, clarification: null, metadata: {}, ...changes };
 }
 
-export function task(id: string, at: number, action: TaskItem['pendingAction'], sessions: readonly (readonly [string, number, number])[] = [], changes: Partial<TaskItem> = {}): TaskItem {
+export function summary(at: number | string, action: TaskItem['pendingAction'], changes: Partial<NonNullable<TaskItem['statusSummary']>> = {}): NonNullable<TaskItem['statusSummary']> {
+  return { revision: String(at), pendingAction: action, foregroundActivity: null, activeSubagentCount: null, activeError: null, ...changes };
+}
+
+/** A task with its summary, read at one moment. */
+export function task(id: string, at: number | string, action: TaskItem['pendingAction'], changes: Partial<TaskItem> = {}): TaskItem {
   return {
-    id, title: id, description: '', state: 'TODO', lastActivityAt: `2026-12-01T09:00:00.${String(at).padStart(6, '0')}Z`, pendingAction: action, primarySessionPendingAction: null,
-    sessions: sessions.map(([own, epoch, sequence]) => ({ id: own, state: 'RUNNING', isPrimary: false, projection: { action, revision: revision(epoch, sequence) } })), ...changes,
+    id, title: id, description: '', state: 'TODO', lastActivityAt: `2026-12-01T09:00:00.${String(at).padStart(6, '0')}Z`, pendingAction: action,
+    statusSummaryState: 'PRESENT', statusSummary: summary(at, action), sessions: [], ...changes,
   };
+}
+
+/** An answer that does not hold the task's summary; `coarse` is the action as its sessions have it. */
+export function without(id: string, state: 'OMITTED' | 'INVALIDATED', coarse: TaskItem['pendingAction'] = null): TaskItem {
+  return task(id, 1, coarse, { statusSummaryState: state, statusSummary: null });
 }

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { EMPTY, reduce, type Item, type State } from '../src/state/store';
-import { actionOf, inbox, snapshotOf, staleBundles, statusOf, transcript, visibleBundle } from '../src/state/views';
-import { bundle, message, question, revision, row, session, task } from './items';
+import { actionOf, detailOf, inbox, snapshotOf, staleBundles, statusOf, transcript, visibleBundle } from '../src/state/views';
+import { bundle, message, question, revision, row, session, summary, task, without } from './items';
 
 const fold = (items: readonly Item[], from: State = EMPTY): State => items.reduce(reduce, from);
 const projection = (epoch: number, sequence: number, action: 'CLARIFICATION' | 'PERMISSION' | null): Item => ({ kind: 'projection', sessionId: 's1', projection: { action, revision: revision(epoch, sequence) } });
@@ -146,63 +146,64 @@ describe('a message', () => {
 });
 
 describe('a task row', () => {
-  const tasks = (items: Parameters<typeof task>[], extra: Partial<Extract<Item, { kind: 'tasks' }>> = {}): Item => ({ kind: 'tasks', tasks: items.map((one) => task(...one)), ...extra });
-  const shown = (state: State) => actionOf(state.tasks.get('k1')!);
+  const tasks = (...items: readonly ReturnType<typeof task>[]): Item => ({ kind: 'tasks', tasks: items });
+  const only = (state: State) => state.tasks.get('k1')!;
 
-  test('keeps the newer of list and event, in both orders', () => {
-    const [older, newer] = [tasks([['k1', 1, null, [['s1', 1, 4]]]]), tasks([['k1', 2, 'CLARIFICATION', [['s1', 1, 5]]]])];
-    expect(shown(fold([older, newer]))).toBe('CLARIFICATION');
-    expect(shown(fold([newer, older]))).toBe('CLARIFICATION');
+  test('orders what is the task\'s own by its last activity, and its summary by the revision', () => {
+    const [early, late] = [task('k1', 1, null, { title: 'early', statusSummary: summary(9, 'PERMISSION') }), task('k1', 2, null, { title: 'late', statusSummary: summary(4, null) })];
+    for (const order of [[early, late], [late, early]]) {
+      const state = fold(order.map((one) => tasks(one)));
+      expect([only(state).item.title, actionOf(only(state))]).toEqual(['late', 'PERMISSION']);
+    }
   });
 
-  test('is ordered by its sessions\' revisions where the clock stood still', () => {
-    const [older, newer] = [tasks([['k1', 1, 'CLARIFICATION', [['s1', 9, 9]]]]), tasks([['k1', 1, null, [['s1', 10, 1]]]])];
-    expect(shown(fold([older, newer]))).toBeNull();
-    expect(shown(fold([newer, older]))).toBeNull();
-  });
-
-  test('a deleted session takes no authority with it', () => {
-    expect(shown(fold([tasks([['k1', 1, 'CLARIFICATION', [['s1', 1, 50], ['s2', 1, 3]]]]), tasks([['k1', 1, null, [['s2', 1, 3]]]])]))).toBeNull();
-  });
-
-  test('whose action could not be read shows the coarse one', () => {
-    const state = fold([tasks([['k1', 1, 'CLARIFICATION']])]);
-    const invalid: Item = { kind: 'tasks', tasks: [task('k1', 1, null, [], { primarySessionPendingAction: 'PERMISSION' })], started: state, unknown: new Set(['k1']) };
-    expect(shown(reduce(state, invalid))).toBe('PERMISSION');
-    expect(reduce(state, invalid).tasks.get('k1')?.summary).toBeNull();
-  });
-
-  test('that could not be read does not erase what came live meanwhile', () => {
-    const started = fold([tasks([['k1', 1, null, [['s1', 1, 1]]]])]);
-    const live = reduce(started, tasks([['k1', 2, 'CLARIFICATION', [['s1', 1, 2]]]]));
-    const invalid: Item = { kind: 'tasks', tasks: [task('k1', 1, null)], started, unknown: new Set(['k1']) };
-    expect(shown(reduce(live, invalid))).toBe('CLARIFICATION');
+  test('remembers what was held when a list was asked for', () => {
+    const started = fold([tasks(task('k1', 1, null))]);
+    const live = reduce(started, tasks(task('k1', 2, 'CLARIFICATION')));
+    const invalid = (since: State): Item => ({ kind: 'tasks', tasks: [without('k1', 'INVALIDATED')], started: since });
+    expect(actionOf(only(reduce(live, invalid(started))))).toBe('CLARIFICATION');
     // Also where there was no row when that request began.
-    const fresh: Item = { ...invalid, started: EMPTY };
-    expect(shown(reduce(live, fresh))).toBe('CLARIFICATION');
+    expect(actionOf(only(reduce(live, invalid(EMPTY))))).toBe('CLARIFICATION');
+    expect(only(reduce(live, invalid(live))).held.summary).toBeNull();
   });
 
-  test('says permission before question before what its sessions do', () => {
-    const status = (action_: 'CLARIFICATION' | 'PERMISSION' | null, state: 'RUNNING' | 'STARTING' | 'FAILED' | 'COMPLETED' | 'IDLE') => {
+  test('says permission before question before failure before what its agents do', () => {
+    type Sessions = ReturnType<typeof task>['sessions'];
+    const seen = (changes: Parameters<typeof summary>[2], state: Sessions[number]['state']) => {
       const sessions = [{ id: 's1', state, isPrimary: true, projection: null }];
-      return statusOf(fold([tasks([['k1', 1, action_, [], { sessions }]])]).tasks.get('k1')!);
+      return statusOf(only(fold([tasks(task('k1', 1, null, { sessions, statusSummary: summary(1, null, changes) }))])));
     };
-    expect([status('PERMISSION', 'STARTING'), status('CLARIFICATION', 'FAILED'), status(null, 'RUNNING'), status(null, 'STARTING'), status(null, 'FAILED'), status(null, 'COMPLETED'), status(null, 'IDLE')])
-      .toEqual(['permission', 'clarification', 'generating', 'starting', 'failed', 'done', 'clean']);
+    const activeError = { preview: 'out of credit' };
+    expect([
+      seen({ pendingAction: 'PERMISSION', activeError }, 'STARTING'), seen({ pendingAction: 'CLARIFICATION', activeError }, 'FAILED'),
+      seen({ activeError, foregroundActivity: 'GENERATING' }, 'RUNNING'), seen({ foregroundActivity: 'BACKGROUND' }, 'RUNNING'), seen({ foregroundActivity: 'GENERATING' }, 'IDLE'),
+      seen({}, 'RUNNING'), seen({}, 'STARTING'), seen({}, 'FAILED'), seen({}, 'COMPLETED'), seen({}, 'IDLE'),
+    ]).toEqual(['permission', 'clarification', 'failed', 'background', 'generating', 'generating', 'starting', 'failed', 'done', 'clean']);
+  });
+
+  test('tells what went wrong and how many help, where its status speaks of that', () => {
+    const detail = (changes: Parameters<typeof summary>[2]) => detailOf(only(fold([tasks(task('k1', 1, null, { statusSummary: summary(1, null, changes) }))])));
+    const activeError = { preview: 'out of credit' };
+    expect(detail({ activeError, activeSubagentCount: 2 })).toEqual({ error: 'out of credit', helpers: 0 });
+    expect(detail({ foregroundActivity: 'BACKGROUND', activeSubagentCount: 2 })).toEqual({ error: null, helpers: 2 });
+    expect(detail({ pendingAction: 'CLARIFICATION', activeError, activeSubagentCount: 2 })).toEqual({ error: null, helpers: 0 });
   });
 
   test('that is deleted stays deleted, and takes its questions out of the inbox', () => {
-    const state = fold([tasks([['k1', 1, 'CLARIFICATION']]), { kind: 'bundle', bundle: bundle('p1', 5) }]);
+    const state = fold([tasks(task('k1', 1, 'CLARIFICATION')), { kind: 'bundle', bundle: bundle('p1', 5) }]);
     expect(inbox(state)).toHaveLength(1);
-    const gone = fold([{ kind: 'gone', id: 'k1' }, tasks([['k1', 2, 'CLARIFICATION']])], state);
+    const gone = fold([{ kind: 'gone', id: 'k1' }, tasks(task('k1', 2, 'CLARIFICATION'))], state);
     expect(gone.tasks.size).toBe(0);
     expect(inbox(gone)).toHaveLength(0);
   });
 
-  test('has another snapshot after every revision, and the same after a mere reordering', () => {
-    const of = (sessions: readonly (readonly [string, number, number])[]) => snapshotOf(fold([tasks([['k1', 1, 'CLARIFICATION', sessions]])]).tasks.get('k1')!);
-    expect(of([['s1', 1, 4], ['s2', 1, 1]])).toEqual(of([['s2', 1, 1], ['s1', 1, 4]]));
-    expect(of([['s1', 1, 4]])).not.toEqual(of([['s1', 1, 5]]));
+  test('has another snapshot after every revision and every action, and the same after a mere reading', () => {
+    const of = (item: ReturnType<typeof task>) => snapshotOf(only(fold([tasks(item)])));
+    const held = of(task('k1', 1, 'CLARIFICATION'));
+    expect(of(task('k1', 1, 'CLARIFICATION', { title: 'renamed', lastActivityAt: '2026-12-02T09:00:00.000000Z' }))).toEqual(held);
+    expect(of(task('k1', 2, 'CLARIFICATION'))).not.toEqual(held);
+    expect(of(task('k1', 1, 'PERMISSION'))).not.toEqual(held);
+    expect(of(without('k1', 'INVALIDATED', 'CLARIFICATION'))).toEqual({ action: 'CLARIFICATION', revision: null });
   });
 });
 

@@ -62,6 +62,8 @@ const SCENARIOS: [(&str, Shown); 45] = [
             &["a_list_and_an_event_are_ordered_by_their_revisions_whichever_arrives_first"],
             &[
                 "script 10: an older revision loses, whether it comes by list or by event",
+                "script 10: an older projection of the open session loses, whether it comes by query or by event",
+                "script 10: a newer projection of the open session wins, whether it comes by query or by event",
                 "any mix of lists and events ends at the greatest revision",
             ],
         ),
@@ -97,6 +99,7 @@ const SCENARIOS: [(&str, Shown); 45] = [
     (
         "a newer summary during a load leads to the task-only route",
         Browser(&[
+            "script 9: a pending action that another one replaces during the load opens no obsolete owner",
             "script 9: a pending owner that changes during the load is not opened, on desktop and on a phone",
         ]),
     ),

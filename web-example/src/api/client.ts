@@ -1,5 +1,5 @@
 /** The two transports: HTTP for queries and mutations, one WebSocket for what changes. Nothing is cached here. */
-import { Client, fetchExchange, subscriptionExchange, type AnyVariables, type CombinedError, type ExecutionResult, type TypedDocumentNode } from '@urql/core';
+import { Client, fetchExchange, subscriptionExchange, type AnyVariables, type CombinedError, type ExecutionResult, type OperationResult, type TypedDocumentNode } from '@urql/core';
 import { print } from 'graphql';
 import { createClient as createSocket, type Client as Socket } from 'graphql-ws';
 
@@ -31,13 +31,9 @@ export class Fault extends Error {
   }
 }
 
-/** Errors beside data: what failed is null there, and the path says where. */
-export interface Partial_ {
-  readonly path: readonly (string | number)[];
-}
-
+/** Whatever is asked comes as a whole or not at all: a list of which a part failed is no list. */
 export interface Api {
-  query<D, V extends AnyVariables>(document: TypedDocumentNode<D, V>, variables: V): Promise<{ data: D; errors: readonly Partial_[] }>;
+  query<D, V extends AnyVariables>(document: TypedDocumentNode<D, V>, variables: V): Promise<D>;
   mutate<D, V extends AnyVariables>(document: TypedDocumentNode<D, V>, variables: V): Promise<D>;
   /** Past urql, which joins equal queries that overlap: each call is a request of its own, and can be aborted. */
   authoritative<D, V extends AnyVariables>(document: TypedDocumentNode<D, V>, variables: V, signal: AbortSignal): Promise<D>;
@@ -76,16 +72,8 @@ export function createApi(): Api {
     }) })],
   });
   return {
-    async query(document, variables) {
-      const { data, error } = await client.query(document, variables).toPromise();
-      if (!data) throw faultOf(error);
-      return { data, errors: (error?.graphQLErrors ?? []).map(({ path }) => ({ path: path ?? [] })) };
-    },
-    async mutate(document, variables) {
-      const { data, error } = await client.mutation(document, variables).toPromise();
-      if (!data || error) throw faultOf(error);
-      return data;
-    },
+    query: async (document, variables) => whole(await client.query(document, variables).toPromise()),
+    mutate: async (document, variables) => whole(await client.mutation(document, variables).toPromise()),
     authoritative,
     follow(document, variables, sink) {
       return client.subscription(document, variables).subscribe(({ data }) => {
@@ -102,6 +90,11 @@ export function createApi(): Api {
 function authorization(): Record<string, string> {
   const token = storedToken();
   return token ? { authorization: `Bearer ${token}` } : {};
+}
+
+function whole<D>({ data, error }: OperationResult<D>): D {
+  if (data === undefined || error) throw faultOf(error);
+  return data;
 }
 
 function faultOf(error: CombinedError | undefined): Fault {
@@ -125,7 +118,6 @@ async function authoritative<D, V extends AnyVariables>(
   });
   const body: { data?: D | null; errors?: readonly { message: string }[] } = await response.json();
   const [first] = body.errors ?? [];
-  // All or nothing: a list of which a part failed is no list.
   if (first || !body.data) throw new Fault(null, false, first?.message ?? 'no answer');
   return body.data;
 }

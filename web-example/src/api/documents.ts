@@ -58,7 +58,8 @@ export const TaskFields = graphql(
     fragment TaskFields on Task {
       id title description state lastActivityAt
       pendingAction
-      primarySessionPendingAction
+      statusSummaryState
+      statusSummary { revision pendingAction foregroundActivity activeSubagentCount activeError { preview } }
       sessions { id state isPrimary projection { ...ProjectionFields } }
     }
   `,

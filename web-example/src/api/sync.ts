@@ -1,8 +1,8 @@
 /** Keeps the store and the server together: follow first, then ask, and let revisions decide. */
 import type { Store } from '../state/store';
 import { staleBundles, visibleBundle } from '../state/views';
-import type { Api, Partial_ } from './client';
-import { BundleQuery, InboxQuery, SessionChanges, SessionQuery, TaskChanges, TaskSessionsQuery, TasksQuery, type SessionRow, type TaskItem } from './documents';
+import type { Api } from './client';
+import { BundleQuery, InboxQuery, SessionChanges, SessionQuery, TaskChanges, TaskSessionsQuery, TasksQuery, type SessionRow } from './documents';
 
 /** Tasks of a page, entries of the inbox, messages of a transcript's page. */
 const TASKS = 50;
@@ -16,28 +16,18 @@ const RETRY_MS = 1_000;
 /** Reads the lists now. */
 export async function loadTasks(api: Api, store: Store): Promise<void> {
   const started = store.get();
-  const { data, errors } = await api.query(TasksQuery, { first: TASKS });
-  const tasks = data.tasks.edges.map((edge) => edge.node);
-  store.apply({ kind: 'tasks', tasks, started, unknown: unknownOf(tasks, errors) });
-}
-
-/** The tasks whose pending action is among what failed. */
-function unknownOf(tasks: readonly TaskItem[], errors: readonly Partial_[]): ReadonlySet<string> {
-  const failed = errors.flatMap(({ path: [, , place, , field] }) => {
-    const task = typeof place === 'number' ? tasks[place] : undefined;
-    return task && field === 'pendingAction' ? [task.id] : [];
-  });
-  return new Set(failed);
+  const { tasks } = await api.query(TasksQuery, { first: TASKS });
+  store.apply({ kind: 'tasks', tasks: tasks.edges.map((edge) => edge.node), started });
 }
 
 export async function loadInbox(api: Api, store: Store): Promise<void> {
-  const { data } = await api.query(InboxQuery, { first: INBOX });
-  store.apply(...data.pendingClarifications.edges.map((edge) => ({ kind: 'bundle', bundle: edge.node }) as const));
+  const { pendingClarifications } = await api.query(InboxQuery, { first: INBOX });
+  store.apply(...pendingClarifications.edges.map((edge) => ({ kind: 'bundle', bundle: edge.node }) as const));
 }
 
 export async function loadBundle(api: Api, store: Store, pendingId: string): Promise<void> {
-  const { data } = await api.query(BundleQuery, { pendingId });
-  store.apply(data.clarification ? { kind: 'bundle', bundle: data.clarification } : { kind: 'gone', id: pendingId });
+  const { clarification } = await api.query(BundleQuery, { pendingId });
+  store.apply(clarification ? { kind: 'bundle', bundle: clarification } : { kind: 'gone', id: pendingId });
 }
 
 /** The sessions of a task, from the server, for an activation. */
@@ -54,8 +44,7 @@ export interface Loaded {
 }
 
 export async function loadSession(api: Api, store: Store, id: string, before: string | null): Promise<Loaded | null> {
-  const { data } = await api.query(SessionQuery, { id, last: MESSAGES, before });
-  const { session } = data;
+  const { session } = await api.query(SessionQuery, { id, last: MESSAGES, before });
   if (!session) return null;
   const messages = session.messages.edges.map(
     ({ node }) => ({ kind: 'message', sessionId: id, message: node, projection: null }) as const,

@@ -4,13 +4,12 @@
  */
 import type { Bundle, MessageItem, Projection, SessionItem, SessionRow, TaskItem } from '../api/documents';
 import { isNewer, mayReplace, type Revision } from './revision';
-import { merged, summaryOf, type PendingAction, type Reading, type Summary } from './summary';
+import { merged, NOTHING, readingOf, type Held } from './summary';
 
-/** A task row. `coarse` is the primary session's action, for when no summary is held. */
+/** A task row: the newest reading of the task itself, and what is held of its summary, each in an order of its own. */
 export interface TaskEntry {
   readonly item: TaskItem;
-  readonly summary: Summary | null;
-  readonly coarse: PendingAction | null;
+  readonly held: Held;
 }
 
 /** A session; `activeId` is the bundle that the server chose, as of `activeAt`. */
@@ -44,8 +43,8 @@ export const EMPTY: State = {
 };
 
 export type Item =
-  /** A page of tasks; `started` is the state when it was asked for, `unknown` the tasks whose action failed to load. */
-  | { readonly kind: 'tasks'; readonly tasks: readonly TaskItem[]; readonly started?: State; readonly unknown?: ReadonlySet<string> }
+  /** Tasks; `started` is the state when they were asked for, absent where they came by themselves. */
+  | { readonly kind: 'tasks'; readonly tasks: readonly TaskItem[]; readonly started?: State }
   | { readonly kind: 'session'; readonly session: SessionItem }
   | { readonly kind: 'sessionRows'; readonly rows: readonly SessionRow[] }
   | { readonly kind: 'projection'; readonly sessionId: string; readonly projection: Projection | null }
@@ -57,7 +56,7 @@ export type Item =
 export function reduce(state: State, item: Item): State {
   switch (item.kind) {
     case 'tasks':
-      return item.tasks.reduce((next, task) => withTask(next, task, readingOf(task, item.unknown), item.started), state);
+      return item.tasks.reduce((next, task) => withTask(next, task, item.started), state);
     case 'session':
       return withSession(state, item.session);
     case 'sessionRows':
@@ -74,20 +73,18 @@ export function reduce(state: State, item: Item): State {
   }
 }
 
-function readingOf(task: TaskItem, unknown?: ReadonlySet<string>): Reading {
-  return unknown?.has(task.id) ? { kind: 'invalidated' } : { kind: 'present', summary: summaryOf(task) };
+function withTask(state: State, task: TaskItem, started?: State): State {
+  if (state.gone.has(task.id)) return state;
+  const entry = state.tasks.get(task.id);
+  const atStart = started && heldOf(started, task.id);
+  const held = merged(heldOf(state, task.id), readingOf(task), atStart);
+  const item = entry && entry.item.lastActivityAt > task.lastActivityAt ? entry.item : task;
+  const next = { ...state, tasks: set(state.tasks, task.id, { item, held }) };
+  return task.sessions.reduce((all, session) => withProjection(all, session.id, session.projection), next);
 }
 
-function withTask(state: State, task: TaskItem, reading: Reading, started?: State): State {
-  if (state.gone.has(task.id)) return state;
-  const held = state.tasks.get(task.id);
-  const atStart = started && (started.tasks.get(task.id)?.summary ?? null);
-  const summary = merged(held?.summary ?? null, reading, atStart);
-  // The other fields of the row go with whichever summary was read last.
-  const isKept = held && summary !== null && summary === held.summary;
-  const entry = isKept ? held : { item: task, summary, coarse: task.primarySessionPendingAction };
-  const next = { ...state, tasks: set(state.tasks, task.id, entry) };
-  return task.sessions.reduce((all, session) => withProjection(all, session.id, session.projection), next);
+function heldOf(state: State, taskId: string): Held {
+  return state.tasks.get(taskId)?.held ?? NOTHING;
 }
 
 function withRow(state: State, row: SessionRow): State {

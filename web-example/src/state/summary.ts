@@ -1,64 +1,53 @@
 /**
- * What a task row knows of the action that waits in it, and when another reading may replace that.
- *
- * The schema has no count of a task's own. A task is ordered by its last activity, which only moves forwards, and
- * where that is equal, by the revisions of the sessions that both readings name: one that has any of them lower is
- * the older one. So a late list loses against a live change, and a deleted session takes no authority with it.
+ * What a task row knows of its task's stored summary, and when another reading may replace that. The record has a
+ * revision, and nothing but that orders two of them: no clock, no order of arrival.
  */
 import type { TaskItem } from '../api/documents';
-import { compare, type Revision } from './revision';
 
 export type PendingAction = 'CLARIFICATION' | 'PERMISSION';
+export type Summary = NonNullable<TaskItem['statusSummary']>;
 
-/** One reading of a task's pending action, with what orders it. */
-export interface Summary {
-  readonly action: PendingAction | null;
-  /** RFC 3339 with a fixed width, so that text order is time order. */
-  readonly at: string;
-  readonly revisions: ReadonlyMap<string, Revision>;
+/** What is held of a task's summary. */
+export interface Held {
+  /** Null: none that holds, so the task's coarse action is all there is. */
+  readonly summary: Summary | null;
+  /** The newest revision that was seen; nothing older is taken, also when the record itself was dropped. */
+  readonly seen: bigint;
 }
 
-/** How an answer of the server speaks of a summary. */
+/** How an answer of the server speaks of a summary. Left out is not null: the one keeps, the other empties. */
 export type Reading =
-  | { readonly kind: 'present'; readonly summary: Summary }
+  | { readonly kind: 'present'; readonly summary: Summary; readonly revision: bigint }
   /** Not part of this answer: keep what is held. */
   | { readonly kind: 'omitted' }
-  /** The server could not tell: what is held may be wrong, and the coarse action is all there is. */
+  /** The server could not tell: what is held may be wrong. */
   | { readonly kind: 'invalidated' };
 
-export function summaryOf(task: TaskItem): Summary {
-  const known = task.sessions.flatMap((session) =>
-    session.projection ? [[session.id, session.projection.revision] as const] : [],
-  );
-  return { action: task.pendingAction, at: task.lastActivityAt, revisions: new Map(known) };
+export const NOTHING: Held = { summary: null, seen: 0n };
+
+const DECIMAL = /^\d+$/;
+
+/** What cannot be ordered is not taken, as if it had been left out. */
+export function readingOf({ statusSummary: summary, statusSummaryState: state }: TaskItem): Reading {
+  if (state === 'INVALIDATED') return { kind: 'invalidated' };
+  if (state !== 'PRESENT' || !summary || !DECIMAL.test(summary.revision)) return { kind: 'omitted' };
+  return { kind: 'present', summary, revision: BigInt(summary.revision) };
 }
 
-/** Whether `a` was read before `b`. */
-export function isOlder(a: Summary, b: Summary): boolean {
-  if (a.at !== b.at) return a.at < b.at;
-  for (const [id, revision] of a.revisions) {
-    const other = b.revisions.get(id);
-    if (other && compare(revision, other) === -1) return true;
-  }
-  return false;
-}
-
-/** The summary after a reading; `atStart` is what was held when its request began (absent: a live change). */
-export function merged(held: Summary | null, reading: Reading, atStart?: Summary | null): Summary | null {
+/** What is held after a reading; `atStart` is what was held when it was asked for (absent: it came by itself). */
+export function merged(held: Held, reading: Reading, atStart: Held = held): Held {
   switch (reading.kind) {
     case 'omitted':
       return held;
     case 'present':
-      return held && isOlder(reading.summary, held) ? held : reading.summary;
+      return isBehind(held, reading.revision, atStart) ? held : { summary: reading.summary, seen: reading.revision };
     case 'invalidated':
-      // What came live while that request was under way is newer than what the server could not tell.
-      return held && atStart !== undefined && (atStart === null || isOlder(atStart, held)) ? held : null;
+      // What came while that was under way is newer than what the server could not tell.
+      return held.seen > atStart.seen ? held : { ...held, summary: null };
   }
 }
 
-/** Text that is equal for two readings if and only if nothing that could move the pending action lies between. */
-export function fingerprint(summary: Summary | null): string {
-  if (!summary) return '';
-  const parts = [...summary.revisions].map(([id, { epoch, sequence }]) => `${id}:${epoch}:${sequence}`);
-  return `${summary.action ?? ''}|${parts.toSorted().join(',')}`;
+/** An older record; or the one that was dropped, as somebody read it who asked before that. */
+function isBehind(held: Held, revision: bigint, atStart: Held): boolean {
+  return revision < held.seen || (revision === held.seen && held.summary === null && atStart.summary !== null);
 }

@@ -2,31 +2,39 @@
 import type { Bundle, Projection, TaskItem } from '../api/documents';
 import { compare, isNewer } from './revision';
 import { isOpen, type Message, type SessionEntry, type State, type TaskEntry } from './store';
-import { fingerprint, type PendingAction } from './summary';
+import type { PendingAction } from './summary';
 
-/** The row's action: the summary's, or where none is held, the coarse one. */
-export function actionOf(task: TaskEntry): PendingAction | null {
-  return task.summary ? task.summary.action : task.coarse;
+/** The row's action: the summary's, also where that says none; without a summary the coarse one. */
+export function actionOf({ item, held }: TaskEntry): PendingAction | null {
+  return held.summary ? held.summary.pendingAction : item.pendingAction;
 }
 
 /** What a task activation remembers of its task, and compares after its load. */
 export interface Snapshot {
   readonly action: PendingAction | null;
-  readonly revision: string;
+  /** The summary's; null: none is held. */
+  readonly revision: string | null;
 }
 
 export function snapshotOf(task: TaskEntry): Snapshot {
-  return { action: actionOf(task), revision: fingerprint(task.summary) };
+  return { action: actionOf(task), revision: task.held.summary?.revision ?? null };
 }
 
 /** What a row says; the first that holds, and never by colour alone. */
-export type RowStatus = 'permission' | 'clarification' | 'generating' | 'starting' | 'failed' | 'done' | 'clean';
+export type RowStatus = 'permission' | 'clarification' | 'failed' | 'generating' | 'background' | 'starting' | 'done' | 'clean';
 
 export function statusOf(task: TaskEntry): RowStatus {
   const action = actionOf(task);
   if (action === 'PERMISSION') return 'permission';
   if (action === 'CLARIFICATION') return 'clarification';
-  return stateOf(task.item.sessions);
+  return reported(task) ?? stateOf(task.item.sessions);
+}
+
+/** What the runtime said of the agent's work. */
+function reported({ held: { summary } }: TaskEntry): RowStatus | null {
+  if (summary?.activeError) return 'failed';
+  if (summary?.foregroundActivity === 'GENERATING') return 'generating';
+  return summary?.foregroundActivity === 'BACKGROUND' ? 'background' : null;
 }
 
 function stateOf(sessions: TaskItem['sessions']): RowStatus {
@@ -36,6 +44,17 @@ function stateOf(sessions: TaskItem['sessions']): RowStatus {
   const first = sessions.find((session) => session.isPrimary) ?? sessions[0];
   if (first?.state === 'FAILED') return 'failed';
   return first?.state === 'COMPLETED' ? 'done' : 'clean';
+}
+
+/** What a row adds to its status: what went wrong, or how many helpers are at work. */
+export function detailOf(task: TaskEntry): { readonly error: string | null; readonly helpers: number } {
+  const status = statusOf(task);
+  const isAtWork = status === 'generating' || status === 'background';
+  const { summary } = task.held;
+  return {
+    error: status === 'failed' ? (summary?.activeError?.preview ?? null) : null,
+    helpers: isAtWork ? (summary?.activeSubagentCount ?? 0) : 0,
+  };
 }
 
 /** Tasks, newest activity first. */

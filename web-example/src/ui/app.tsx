@@ -25,7 +25,7 @@ export function Root(): ReactNode {
   const ask = useCallback(() => {
     setWho({ kind: 'asking' });
     api.query(ViewerQuery, {}).then(
-      ({ data: { viewer } }) => setWho({ kind: 'known', principal: viewer.principal, mayAnswer: viewer.mayAnswer }),
+      ({ viewer }) => setWho({ kind: 'known', principal: viewer.principal, mayAnswer: viewer.mayAnswer }),
       (error: unknown) => {
         const isStranger = error instanceof Fault && error.isUnauthenticated;
         setWho(isStranger ? { kind: 'sign-in', isWrong: storedToken() !== null } : { kind: 'failed' });

@@ -21,11 +21,13 @@ export const t = {
     permission: 'Permission requested',
     clarification: 'Needs your answer',
     generating: 'Working',
+    background: 'Working in the background',
     starting: 'Starting',
     failed: 'Failed',
     done: 'Done',
     clean: 'Nothing asked',
   } satisfies Record<RowStatus, string>,
+  helpers: (n: number) => `${n} ${n === 1 ? 'helper' : 'helpers'}`,
 
   inbox: 'Needs you',
   inboxLead: 'Questions that agents ask. The longest waiting comes first.',

@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useRef, useState, type ReactNode } from 'react';
 import { createSelection, type Host, type Selection } from '../state/selection';
 import type { TaskEntry } from '../state/store';
-import { needyCount, snapshotOf, statusOf, taskList, type RowStatus } from '../state/views';
+import { detailOf, needyCount, snapshotOf, statusOf, taskList, type RowStatus } from '../state/views';
 import { useApp, useStore, type App } from './context';
 import { Icon, type IconName } from './icons';
 import { href, navigate, onActiveTask, useRoute } from './router';
@@ -11,7 +11,7 @@ import { t } from './strings';
 export type ListState = 'loading' | 'failed' | 'ready';
 
 const ICONS: Record<RowStatus, IconName> = {
-  permission: 'shield', clarification: 'question', generating: 'working', starting: 'starting', failed: 'failed', done: 'done', clean: 'clean',
+  permission: 'shield', clarification: 'question', generating: 'working', background: 'background', starting: 'starting', failed: 'failed', done: 'done', clean: 'clean',
 };
 
 /** What an activation may do here; `close` closes the sheet around the list. */
@@ -86,12 +86,14 @@ interface RowProps {
 
 function TaskRow({ task, isActive, isBusy, onChoose }: RowProps): ReactNode {
   const status = statusOf(task);
+  const { error, helpers } = detailOf(task);
+  const said = [t.rowStatus[status], helpers > 0 ? t.helpers(helpers) : error].filter(Boolean);
   return (
     <li>
       <button type="button" className={`row ${status}`} data-task={task.item.id} aria-current={isActive ? 'true' : undefined} aria-busy={isBusy} onClick={() => onChoose(task.item.id)}>
         <Icon name={ICONS[status]} className={status} />
         <span className="row-title">{task.item.title}</span>
-        <span className="row-status">{t.rowStatus[status]}</span>
+        <span className="row-status">{said.join(' · ')}</span>
       </button>
     </li>
   );
