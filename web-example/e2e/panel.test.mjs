@@ -165,9 +165,6 @@ test('script 13: axe finds nothing on any screen, in light and in dark', async (
 test('script 13: Tab walks from the steps to the choices, the text and the actions', async (t) => {
   const { server, path } = await asking(t, [COLOUR, GATE]);
   const page = await openPage(t, server, { path });
-  // The page has heard everything that it follows, so nothing is drawn while the keys are pressed.
-  await page.locator('.panel').waitFor();
-  await page.waitForLoadState('networkidle');
   await page.locator('.panel h2').focus();
   const walk = [];
   for (let n = 0; n < 9; n += 1) {
@@ -175,6 +172,16 @@ test('script 13: Tab walks from the steps to the choices, the text and the actio
     walk.push(await page.evaluate(() => document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.closest('label')?.innerText.split('\n')[0] ?? (document.activeElement?.tagName === 'TEXTAREA' ? 'text' : document.activeElement?.textContent)));
   }
   assert.deepEqual(walk, ['Question 1: Colour, open', 'Question 2: Gate, open', 'White', 'text', 'Back', 'Next', 'Skip', 'Collapse', 'Number keys choose']);
+});
+
+test('script 13: the choices of a question stay one step of the Tab key while the page is drawn again', async (t) => {
+  const { server, session, path } = await asking(t, [COLOUR]);
+  const page = await openPage(t, server, { path });
+  await page.getByRole('radio', { name: 'White' }).focus();
+  await server.say(session, 'I am still here.');
+  await page.getByText('I am still here.').waitFor();
+  await page.keyboard.press('Tab');
+  assert.equal(await page.evaluate(() => document.activeElement?.tagName), 'TEXTAREA');
 });
 
 test('script 13: nothing moves for those who want no motion', async (t) => {

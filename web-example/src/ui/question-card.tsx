@@ -1,9 +1,10 @@
 /** One question with its choices and the text for an answer of one's own. Native inputs, so that keys work as always. */
-import { useId, useLayoutEffect, useRef, type KeyboardEvent, type ReactNode } from 'react';
+import { useCallback, useId, useLayoutEffect, useRef, type KeyboardEvent, type ReactNode } from 'react';
 import type { Question } from '../api/documents';
 import { answerOf, choose, length, TEXT_COUNTED, TEXT_MAX, write, type Draft } from '../state/drafts';
 import { isCoarse } from './context';
 import { Markdown } from './markdown';
+import { Option } from './option';
 import { t } from './strings';
 
 interface Props {
@@ -16,9 +17,6 @@ interface Props {
   /** The person chose by pointer or finished the text: the next step may follow. */
   readonly onDone: (draft: Draft) => void;
 }
-
-/** A convention of agents: a label that ends so names what they would choose. It is never chosen beforehand. */
-const RECOMMENDED = /\s*\(recommended\)\s*$/i;
 
 export function QuestionCard(props: Props): ReactNode {
   const { question, isDetached, error } = props;
@@ -33,39 +31,29 @@ export function QuestionCard(props: Props): ReactNode {
       </legend>
       {isDetached && <p className="note">{t.detached}</p>}
       {question.secret && <p className="note">{t.secret}</p>}
-      {question.options.map((option, place) => <Option key={option.id} {...props} place={place} group={id} />)}
+      <Options {...props} id={id} />
       {question.allowCustomText && <OwnAnswer {...props} id={id} />}
       {error && <p id={`${id}-error`} role="alert" className="alert">{error}</p>}
     </fieldset>
   );
 }
 
-function Option({ question, draft, isReadOnly, place, group, onDraft, onDone }: Props & { readonly place: number; readonly group: string }): ReactNode {
-  const option = question.options[place];
-  if (!option) return null;
-  const isChosen = answerOf(draft, question.id).optionIds.includes(option.id);
-  const pick = (): Draft => choose(draft, question, option.id);
-  const describedBy = option.description ? `${group}-${place}` : undefined;
-  const isRecommended = RECOMMENDED.test(option.label);
-  return (
-    <label className={isChosen ? 'option chosen' : 'option'}>
-      <input
-        type={question.multiSelect ? 'checkbox' : 'radio'}
-        name={group}
-        checked={isChosen}
-        disabled={isReadOnly}
-        aria-describedby={describedBy}
-        onChange={() => onDraft(pick())}
-        // Arrow keys choose too, and must not run ahead: only a pointer's click has a count.
-        onClick={(event) => !question.multiSelect && event.detail > 0 && onDone(pick())}
-      />
-      <span className="option-text">
-        <span className="option-label">{option.label.replace(RECOMMENDED, '')}{isRecommended && <span className="chip">{t.recommended}</span>}</span>
-        {option.description && <span id={describedBy} className="option-description">{option.description}</span>}
-      </span>
-      <kbd aria-hidden="true">{place + 1}</kbd>
-    </label>
-  );
+function Options({ id, ...props }: Props & { readonly id: string }): ReactNode {
+  const { question, draft, isReadOnly } = props;
+  const latest = useRef(props);
+  latest.current = props;
+  const pick = useCallback((optionId: string) => {
+    const now = latest.current;
+    now.onDraft(choose(now.draft, now.question, optionId));
+  }, []);
+  const finish = useCallback((optionId: string) => {
+    const now = latest.current;
+    now.onDone(choose(now.draft, now.question, optionId));
+  }, []);
+  const { optionIds } = answerOf(draft, question.id);
+  return question.options.map((option, place) => (
+    <Option key={option.id} {...option} place={place} group={id} isMany={question.multiSelect} isChosen={optionIds.includes(option.id)} isReadOnly={isReadOnly} onPick={pick} onPointer={finish} />
+  ));
 }
 
 function OwnAnswer({ question, draft, isReadOnly, error, id, onDraft, onDone }: Props & { readonly id: string }): ReactNode {
