@@ -157,6 +157,11 @@ test('script 11: a server that dies with an answer in its hands gives the questi
   assert.deepEqual((await waited).awaitClarification, { status: 'ANSWERED', answers: [{ selected: ['Red'] }] });
   await page.locator('.receipt').getByText('Answered', { exact: true }).waitFor();
   assert.equal(await page.locator('.panel').count(), 0);
+  // A second answer is none, whoever gives it.
+  assert.equal(await server.respond(pendingId, [{ questionId: 'q1', optionIds: ['q1_opt1'] }]), 'ResponseConflict');
+  const { outcome, questions } = await server.bundle(pendingId);
+  assert.deepEqual([outcome, questions[0].answer.optionIds], ['ANSWERED', ['q1_opt3']]);
+  assert.deepEqual(await page.locator('.receipt dd').allInnerTexts(), ['Red']);
 });
 
 test('script 12: beside a hidden successor that was attempted, a question of the visible turn is history', async (t) => {

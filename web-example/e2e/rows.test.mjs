@@ -133,15 +133,23 @@ test('script 9: of two forced loads of one task the older one overwrites nothing
   await until('the newer load', () => held[1]);
   await held[1].go();
   await until('the owner', () => at(page) === href(task, second).slice(1));
-  // The older one would name another owner.
-  const stale = structuredClone(held[0].body);
-  for (const session of stale.data.taskSessions) {
-    session.projection = { action: session.id === primary ? 'CLARIFICATION' : null, revision: { epoch: '0', sequence: '1' } };
-  }
-  await held[0].go(stale);
+  // The older one names another owner, with a revision that beats every other once it is written.
+  const other = (body) => {
+    const changed = structuredClone(body);
+    for (const session of changed.data.taskSessions) {
+      session.projection = { action: session.id === primary ? 'CLARIFICATION' : null, revision: { epoch: '999', sequence: '1' } };
+    }
+    return changed;
+  };
+  await held[0].go(other(held[0].body));
   await page.waitForTimeout(200);
   assert.equal(at(page), href(task, second).slice(1));
   assert.ok(await page.locator('.panel').isVisible());
+  // From the newest load the very same is written, and is what opens.
+  await row(page, task).click();
+  await until('the newest load', () => held[2]);
+  await held[2].go(other(held[2].body));
+  await until('the other owner', () => at(page) === href(task, primary).slice(1));
 });
 
 test('script 9: a sheet that a wider window replaced during the load neither moves nor closes anything', async (t) => {

@@ -316,7 +316,8 @@ fn every_scenario_names_the_tests_that_show_it_and_they_are_there() {
     }
     let web = web.replace("\\'", "'");
     let is_test = |name: &str| text.contains(&format!("test]\nasync fn {name}()"));
-    let is_web_test = |name: &str| web.contains(&format!("('{name}'"));
+    let is_web_test =
+        |name: &str| [" test", "\ntest", "])"].iter().any(|call| web.contains(&format!("{call}('{name}'")));
     for (title, shown) in &SCENARIOS {
         let (own, theirs): (&[_], &[_]) = match shown {
             By(tests) => (tests, &[]),
@@ -333,4 +334,18 @@ fn every_scenario_names_the_tests_that_show_it_and_they_are_there() {
     let tests = text.split("test]\nasync fn ").skip(1).map(|rest| rest.split('(').next().unwrap());
     let stray: Vec<_> = tests.filter(|name| !name.contains('{') && !named(name)).collect();
     assert!(stray.is_empty(), "no scenario names {stray:?}");
+}
+
+#[test]
+fn every_script_of_the_page_is_there_and_no_test_of_it_is_left_out() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (mut scripts, mut units) = (String::new(), String::new());
+    sources(&root.join("web-example/e2e"), &mut scripts);
+    sources(&root.join("web-example/test"), &mut units);
+    for number in 1..=14 {
+        assert!(scripts.contains(&format!("\ntest('script {number}: ")), "no script {number}");
+    }
+    for mark in [".skip(", ".skipIf(", ".runIf(", ".todo(", ".only(", "{ skip:", "{ todo:", "{ only:"] {
+        assert!(!scripts.contains(mark) && !units.contains(mark), "{mark}");
+    }
 }
