@@ -124,7 +124,7 @@ export class Server {
   }
 
   async turn(sessionId, prompt = '') {
-    const { startTurn } = await this.gql('mutation($input: StartTurnInput!) { startTurn(input: $input) { __typename ... on StartTurnPayload { turnId } } }', { input: { sessionId, prompt } });
+    const { startTurn } = await this.gql('mutation($input: StartTurnInput!) { startTurn(input: $input) { __typename ... on StartTurnPayload { turnId } ... on Refused { refusal } } }', { input: { sessionId, prompt } });
     assert.ok(startTurn.turnId, JSON.stringify(startTurn));
     return startTurn.turnId;
   }
@@ -136,7 +136,7 @@ export class Server {
   /** Asks and does not wait: the bundle is detached, and its answer begins a new turn. */
   async ask(sessionId, questions, extra = {}) {
     const input = { sessionId, questions, ...extra };
-    const { askClarification } = await this.gql('mutation($input: AskClarificationInput!) { askClarification(input: $input) { __typename ... on ClarificationOutcome { pendingId } ... on InvalidInput { errors { path message } } } }', { input });
+    const { askClarification } = await this.gql('mutation($input: AskClarificationInput!) { askClarification(input: $input) { __typename ... on ClarificationOutcome { pendingId } ... on InvalidInput { errors { path message } } ... on Refused { refusal } } }', { input });
     assert.ok(askClarification.pendingId, JSON.stringify(askClarification));
     return askClarification.pendingId;
   }
@@ -161,6 +161,14 @@ export class Server {
   async askPermission(sessionId, title = 'May I paint?', permissionId = 'p1') {
     const { recordPermissionRequest } = await this.gql('mutation($s: ID!, $p: ID!, $t: String!) { recordPermissionRequest(sessionId: $s, permissionId: $p, content: $t) { __typename ... on MessagePayload { messageId } } }', { s: sessionId, p: permissionId, t: title });
     assert.ok(recordPermissionRequest.messageId, JSON.stringify(recordPermissionRequest));
+  }
+
+  async report(sessionId, input) {
+    await this.gql('mutation($input: ReportActivityInput!) { reportActivity(input: $input) { __typename } }', { input: { sessionId, ...input } });
+  }
+
+  async reportError(sessionId, preview) {
+    await this.gql('mutation($s: ID!, $e: TaskErrorInput) { reportError(sessionId: $s, error: $e) { __typename } }', { s: sessionId, e: { preview } });
   }
 
   /** A task's stored summary. */
@@ -221,9 +229,11 @@ export async function openPage(t, server, { viewport = DESKTOP, path = '/', ...c
     if (operation) page.sent.push(operation[1]);
   });
   if (DIST && existsSync(join(DIST, 'index.html'))) {
-    await page.route(/\/(assets\/.*|icon\.svg)?$/, (route) => {
+    await page.route(/\/(assets\/.*|icon\.svg)?$/, async (route) => {
       const { pathname } = new URL(route.request().url());
-      return route.fulfill({ path: join(DIST, pathname === '/' ? 'index.html' : pathname) });
+      // Under the server's own policy, which the page has to live with.
+      const { 'content-security-policy': policy } = await route.fetch({ url: `${server.url}/` }).then((response) => response.headers());
+      return route.fulfill({ path: join(DIST, pathname === '/' ? 'index.html' : pathname), headers: { 'content-security-policy': policy } });
     });
   }
   t.after(() => assert.deepEqual(page.faults, []));
@@ -246,10 +256,10 @@ export async function until(what, holds, within = 8_000) {
   }
 }
 
-/** Asks axe; nothing may be wrong. */
-export async function axe(page, where) {
+/** Asks axe; nothing may be wrong. Forced colours are the system's, so nothing is said of their contrast. */
+export async function axe(page, where, { isForced = false } = {}) {
   await page.evaluate(AXE);
-  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+  const { violations } = await page.evaluate((rules) => window.axe.run(document, { resultTypes: ['violations'], rules }), isForced ? { 'color-contrast': { enabled: false } } : {});
   const short = violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.target.join(' ') + ' ' + (node.any[0]?.message ?? '')).join(' | ')}`);
   assert.deepEqual(short, [], where);
 }
@@ -269,4 +279,20 @@ export async function hold(page, name) {
     });
   });
   return held;
+}
+
+/** A page's socket, to which a test may add what the server once could have sent. */
+export async function tap(page) {
+  const tapped = { ids: new Map(), send: null };
+  await page.routeWebSocket(/\/graphql\/ws/, (socket) => {
+    const server = socket.connectToServer();
+    socket.onMessage((text) => {
+      const message = JSON.parse(text);
+      const name = /subscription (\w+)/.exec(message.payload?.query ?? '')?.[1];
+      if (name) tapped.ids.set(name, message.id);
+      server.send(text);
+    });
+    tapped.send = (name, data) => socket.send(JSON.stringify({ id: tapped.ids.get(name), type: 'next', payload: { data } }));
+  });
+  return tapped;
 }

@@ -1,7 +1,7 @@
 /** Answering, skipping, keeping what was entered, and doing so by keyboard and by any means. */
 import { after, test } from 'node:test';
 import assert from 'node:assert/strict';
-import { COLOUR, DESKTOP, GATE, PHONE, SIDES, Server, axe, closeBrowser, href, openPage, row, until } from './harness.mjs';
+import { COLOUR, GATE, PHONE, SIDES, Server, axe, closeBrowser, href, openPage, row, until } from './harness.mjs';
 
 after(closeBrowser);
 
@@ -128,69 +128,6 @@ test('script 8: a wait that ran out is said on every card, and the answer succee
   assert.equal((await server.bundle(pendingId)).outcome, 'ANSWERED');
 });
 
-test('script 13: axe finds nothing on any screen, in light and in dark', async (t) => {
-  const { server, path, task } = await asking(t, [COLOUR, SIDES, GATE], { script: [503] });
-  for (const colorScheme of ['light', 'dark']) {
-    const page = await openPage(t, server, { colorScheme, reducedMotion: 'reduce' });
-    await page.locator('.entry').waitFor();
-    await axe(page, `list, ${colorScheme}`);
-    await page.goto(`${server.url}${href(task)}`);
-    await page.locator('.entry').waitFor();
-    await axe(page, `task only, ${colorScheme}`);
-    await page.goto(`${server.url}${path}`);
-    await page.locator('.panel').waitFor();
-    await axe(page, `panel, ${colorScheme}`);
-    await page.getByRole('button', { name: /Question 3/ }).click();
-    await page.locator('.own textarea').fill('x');
-    await page.getByRole('button', { name: 'Review', exact: true }).click();
-    await axe(page, `review, ${colorScheme}`);
-  }
-  const page = await openPage(t, server, { path, viewport: PHONE, hasTouch: true, isMobile: true, reducedMotion: 'reduce' });
-  await page.locator('.panel').waitFor();
-  await axe(page, 'phone');
-  await page.getByRole('button', { name: /^Tasks/ }).tap();
-  await page.getByRole('dialog', { name: 'Tasks' }).waitFor();
-  await axe(page, 'sheet');
-  await page.getByRole('button', { name: 'Close' }).tap();
-  await page.locator('.option', { hasText: 'White' }).tap();
-  await page.getByLabel('North').check();
-  await page.getByRole('button', { name: 'Next', exact: true }).tap();
-  await page.locator('.own textarea').fill('x');
-  await page.getByRole('button', { name: 'Review', exact: true }).tap();
-  await page.getByRole('button', { name: 'Send answers' }).tap();
-  await page.getByRole('alert').waitFor();
-  await axe(page, 'error');
-});
-
-test('script 13: Tab walks from the steps to the choices, the text and the actions', async (t) => {
-  const { server, path } = await asking(t, [COLOUR, GATE]);
-  const page = await openPage(t, server, { path });
-  await page.locator('.panel h2').focus();
-  const walk = [];
-  for (let n = 0; n < 9; n += 1) {
-    await page.keyboard.press('Tab');
-    walk.push(await page.evaluate(() => document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.closest('label')?.innerText.split('\n')[0] ?? (document.activeElement?.tagName === 'TEXTAREA' ? 'text' : document.activeElement?.textContent)));
-  }
-  assert.deepEqual(walk, ['Question 1: Colour, open', 'Question 2: Gate, open', 'White', 'text', 'Back', 'Next', 'Skip', 'Collapse', 'Number keys choose']);
-});
-
-test('script 13: the choices of a question stay one step of the Tab key while the page is drawn again', async (t) => {
-  const { server, session, path } = await asking(t, [COLOUR]);
-  const page = await openPage(t, server, { path });
-  await page.getByRole('radio', { name: 'White' }).focus();
-  await server.say(session, 'I am still here.');
-  await page.getByText('I am still here.').waitFor();
-  await page.keyboard.press('Tab');
-  assert.equal(await page.evaluate(() => document.activeElement?.tagName), 'TEXTAREA');
-});
-
-test('script 13: nothing moves for those who want no motion', async (t) => {
-  const { server, path } = await asking(t, [COLOUR]);
-  const page = await openPage(t, server, { path, reducedMotion: 'reduce' });
-  await page.locator('.panel').waitFor();
-  assert.equal(await page.evaluate(() => document.getAnimations().length), 0);
-});
-
 test('script 13: 2,000 code points are an answer, 2,001 are none, and an emoji counts once', async (t) => {
   const { server, path, pendingId } = await asking(t, [GATE]);
   const page = await openPage(t, server, { path });
@@ -207,20 +144,6 @@ test('script 13: 2,000 code points are an answer, 2,001 are none, and an emoji c
   await send.click();
   await page.locator('.receipt').getByText('Answered', { exact: true }).waitFor();
   assert.equal((await server.bundle(pendingId)).questions[0].answer.customText, '🐕'.repeat(2_000));
-});
-
-test('script 13: no width from 320 pixels on makes the page scroll sideways', async (t) => {
-  const { server, task, session, path } = await asking(t, [{ ...COLOUR, prompt: `A very long word: ${'abcdefghij'.repeat(20)}` }, SIDES]);
-  await server.say(session, '```\n' + 'x'.repeat(400) + '\n```');
-  for (const width of [320, PHONE.width, DESKTOP.width]) {
-    for (const where of ['/', href(task), path]) {
-      const page = await openPage(t, server, { path: where, viewport: { width, height: 727 } });
-      await page.locator(where === path ? '.panel' : '.entry').first().waitFor();
-      const [content, window] = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
-      assert.ok(content <= window, `${where} at ${width}: ${content} > ${window}`);
-      await page.close();
-    }
-  }
 });
 
 test('what an agent writes runs nothing, loads nothing and leads only where it says', async (t) => {
@@ -269,4 +192,45 @@ test('a permission that an agent asks for goes before its task\'s questions, and
   await page.locator('.message.permission').getByText('Allowed').waitFor();
   assert.equal(await page.getByRole('button', { name: 'Allow' }).count(), 0);
   await row(page, task).getByText('Needs your answer').waitFor();
+});
+
+test('a permission stands among what needs somebody, and leads to the session that asks for it', async (t) => {
+  const server = await Server.start(t);
+  const task = await server.task('Clean up');
+  await server.session(task);
+  const wants = await server.session(task);
+  const page = await openPage(t, server);
+  await page.getByRole('heading', { name: 'Nothing needs you now' }).waitFor();
+  await server.askPermission(wants);
+  await page.getByRole('button', { name: /Clean up An agent asks for a permission/ }).click();
+  await page.locator(`.session[data-session="${wants}"]`).getByRole('button', { name: 'Deny' }).click();
+  await page.locator('.message.permission').getByText('Denied').waitFor();
+  await page.getByRole('link', { name: 'Needs you', exact: true }).click();
+  await page.getByRole('heading', { name: 'Nothing needs you now' }).waitFor();
+});
+
+test('what the server does not take as an answer is said in its question, in sight and with the focus', async (t) => {
+  const { server, path } = await asking(t, [COLOUR, COATS]);
+  const page = await openPage(t, server, { path, viewport: PHONE });
+  const errors = [{ path: 'answers[0].optionIds', message: 'This choice is not offered any more.' }];
+  await page.route('**/graphql', (route) => (/mutation Respond/.test(route.request().postData() ?? '') ? route.fulfill({ json: { data: { respond: { __typename: 'InvalidResponse', errors } } } }) : route.fallback()));
+  await page.locator('.option', { hasText: 'Red' }).click();
+  await page.locator('.option', { hasText: 'Two' }).click();
+  await page.getByRole('button', { name: 'Send answers' }).click();
+  const error = page.getByRole('alert').getByText('not offered any more');
+  await error.waitFor();
+  await until('the focus', () => page.getByRole('radio', { name: 'Red' }).evaluate((element) => element === document.activeElement));
+  const [said, seen] = await Promise.all([error, page.locator('.panel-scroll')].map((element) => element.boundingBox()));
+  assert.ok(said.y >= seen.y && said.y + said.height <= seen.y + seen.height, JSON.stringify([said, seen]));
+});
+
+test('a newcomer to the demo answers with three clicks on what the page names, and sees the agent go on', async (t) => {
+  const server = await Server.start(t, { flags: ['--demo'] });
+  const page = await openPage(t, server);
+  await page.getByRole('heading', { name: 'Needs you', exact: true }).waitFor();
+  await page.getByRole('link', { name: /Which colour should the fence have\?/ }).click();
+  await page.getByRole('radio', { name: 'Green' }).click();
+  await page.getByRole('button', { name: 'Send answer' }).click();
+  await page.locator('.receipt').getByText('Answered', { exact: true }).waitFor();
+  await page.locator('.panel').getByRole('heading', { name: 'Question 1 of 3' }).waitFor();
 });

@@ -1,25 +1,9 @@
 /** What arrives late changes nothing, whichever way it came. */
 import { after, test } from 'node:test';
 import assert from 'node:assert/strict';
-import { COLOUR, Server, closeBrowser, hold, href, openPage, row, until } from './harness.mjs';
+import { COLOUR, Server, closeBrowser, hold, href, openPage, row, tap, until } from './harness.mjs';
 
 after(closeBrowser);
-
-/** The page's socket, to which a test may add what the server once could have sent. */
-async function tap(page) {
-  const tapped = { ids: new Map(), send: null };
-  await page.routeWebSocket(/\/graphql\/ws/, (socket) => {
-    const server = socket.connectToServer();
-    socket.onMessage((text) => {
-      const message = JSON.parse(text);
-      const name = /subscription (\w+)/.exec(message.payload?.query ?? '')?.[1];
-      if (name) tapped.ids.set(name, message.id);
-      server.send(text);
-    });
-    tapped.send = (name, data) => socket.send(JSON.stringify({ id: tapped.ids.get(name), type: 'next', payload: { data } }));
-  });
-  return tapped;
-}
 
 async function opened(t, path = () => '/') {
   const server = await Server.start(t);

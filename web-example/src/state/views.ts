@@ -140,6 +140,11 @@ export function transcript(state: State, sessionId: string, shownId: string | nu
   });
 }
 
+/** Tasks in which an agent asks for a permission, in the list's order. */
+export function permissions(state: State): readonly TaskEntry[] {
+  return taskList(state).filter((task) => actionOf(task) === 'PERMISSION');
+}
+
 export function sessionsOf(state: State, taskId: string): readonly SessionEntry[] {
   return [...state.sessions.values()]
     .filter((entry) => entry.row.taskId === taskId)

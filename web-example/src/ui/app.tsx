@@ -42,8 +42,18 @@ export function Root(): ReactNode {
   if (who.kind === 'sign-in') {
     return <SignIn isWrong={who.isWrong} onToken={(token) => { storeToken(token); ask(); }} />;
   }
-  if (who.kind !== 'known') return <p className="splash" role="status">{who.kind === 'asking' ? t.connecting : t.reconnectingNow}</p>;
+  if (who.kind !== 'known') return <Splash text={who.kind === 'asking' ? t.connecting : t.unreachable} />;
   return <Main api={api} principal={who.principal} mayAnswer={who.mayAnswer} />;
+}
+
+/** Before anything is known. */
+function Splash({ text }: { readonly text: string }): ReactNode {
+  return (
+    <main className="splash">
+      <h1 className="brand"><img src="/icon.svg" alt="" width="24" height="24" />{t.product}</h1>
+      <p role="status">{text}</p>
+    </main>
+  );
 }
 
 function Main({ api, principal, mayAnswer }: { readonly api: Api; readonly principal: string; readonly mayAnswer: boolean }): ReactNode {

@@ -54,8 +54,10 @@ function Bar({ bundle, control }: { readonly bundle: Bundle; readonly control: P
   return (
     <div className="bar">
       <Icon name="question" className="clarification" />
-      <span>{t.barOpen(count)}</span>
-      <span className="muted">{control.panel.phase === 'submitting' ? t.sending : t.answered(answeredCount(control.draft, bundle), count)}</span>
+      <span className="bar-text">
+        <span>{t.barOpen(count)}</span>
+        <span className="muted">{control.panel.phase === 'submitting' ? t.sending : t.answered(answeredCount(control.draft, bundle), count)}</span>
+      </span>
       <button ref={expand} type="button" className="quiet" aria-expanded="false" onClick={() => control.dispatch({ kind: 'expand' })}>
         <Icon name="up" />{t.expand}
       </button>
@@ -67,16 +69,23 @@ function Open({ bundle, control }: { readonly bundle: Bundle; readonly control: 
   const { panel, draft, dispatch } = control;
   const { announce } = useApp();
   const heading = useRef<HTMLHeadingElement>(null);
+  const scroll = useRef<HTMLDivElement>(null);
   const questions = openQuestions(bundle);
   const step = Math.min(panel.step, Math.max(0, questions.length - 1));
   const question = questions[step];
   const isReadOnly = !isEditable(panel);
+  // The question itself says what is wrong, and takes the focus.
+  const isWrong = panel.invalid.has(step) && !panel.isReview;
   const [hasKeys, setHasKeys] = useNumberKeys();
   useEffect(() => {
     // Focus follows only a step that the person took; what arrives leaves it where it is.
-    if (panel.isStepOwn) heading.current?.focus();
+    if (panel.isStepOwn && !isWrong) heading.current?.focus();
     if (panel.isStepOwn) announce(panel.isReview ? t.announceReview : t.step(step + 1, questions.length));
-  }, [panel.isStepOwn, panel.isReview, step, questions.length, announce]);
+  }, [panel.isStepOwn, panel.isReview, isWrong, step, questions.length, announce]);
+  useEffect(() => {
+    // What was not taken stays in sight beside the reason.
+    if (panel.failure) scroll.current?.querySelector('.chosen')?.scrollIntoView({ block: 'nearest' });
+  }, [panel.failure]);
   const done = (answers: Draft): void => advance(control, questions.map((each) => isAnswered(answers, each)), step);
   const keys = (event: KeyboardEvent): void => {
     const own = keyOf(event, hasKeys);
@@ -103,7 +112,7 @@ function Open({ bundle, control }: { readonly bundle: Bundle; readonly control: 
         {questions.length > 1 && <span className="count">{t.answered(answeredCount(draft, bundle), questions.length)}</span>}
         {!bundle.agentDisconnected && <span className="chip live">{t.waiting}</span>}
       </header>
-      <div className="panel-scroll">
+      <div ref={scroll} className="panel-scroll">
         {questions.length > 1 && <Steps bundle={bundle} control={control} step={step} />}
         {bundle.context && !panel.isReview && <div className="context"><Markdown text={bundle.context} /></div>}
         {panel.phase === 'claimed' && <p className="note" role="status">{t.claimed}</p>}
@@ -113,7 +122,7 @@ function Open({ bundle, control }: { readonly bundle: Bundle; readonly control: 
           <QuestionCard key={question.id} question={question} draft={draft} isReadOnly={isReadOnly} isDetached={bundle.agentDisconnected} error={panel.invalid.get(step) ?? null} onDraft={control.setDraft} onDone={done} />
         )}
       </div>
-      {panel.failure && <p role="alert" className="alert failure">{t.failure[panel.failure]}</p>}
+      {panel.failure && !isWrong && <p role="alert" className="alert failure">{t.failure[panel.failure]}</p>}
       <Actions bundle={bundle} control={control} step={step} hasKeys={hasKeys} onKeys={setHasKeys} />
     </div>
   );
@@ -186,7 +195,9 @@ interface ActionsProps {
 function Actions({ bundle, control, step, hasKeys, onKeys }: ActionsProps): ReactNode {
   const { panel, dispatch, isComplete } = control;
   const { mayAnswer } = useApp();
-  const count = openQuestions(bundle).length;
+  const questions = openQuestions(bundle);
+  const [count, here] = [questions.length, questions[step]];
+  const isHereDone = here !== undefined && isAnswered(control.draft, here);
   const isStuck = !isEditable(panel) || !mayAnswer;
   const keep = useCallback(() => dispatch({ kind: 'keep' }), [dispatch]);
   const showsSubmit = count === 1 || panel.isReview || panel.phase === 'submitting';
@@ -197,7 +208,7 @@ function Actions({ bundle, control, step, hasKeys, onKeys }: ActionsProps): Reac
         <>
           <button type="button" className="secondary" aria-disabled={step === 0} onClick={() => step > 0 && dispatch({ kind: 'step', to: step - 1, isOwn: true })}>{t.back}</button>
           {step < count - 1 ? (
-            <button type="button" className="secondary" onClick={() => dispatch({ kind: 'step', to: step + 1, isOwn: true })}>{t.next}</button>
+            <button type="button" className={isHereDone ? 'primary' : 'secondary'} onClick={() => dispatch({ kind: 'step', to: step + 1, isOwn: true })}>{t.next}</button>
           ) : (
             <button type="button" className={isComplete ? 'primary' : 'secondary'} onClick={() => dispatch({ kind: 'review' })}>{t.review}</button>
           )}
@@ -212,7 +223,7 @@ function Actions({ bundle, control, step, hasKeys, onKeys }: ActionsProps): Reac
       {bundle.canSkip || isEditable(panel) ? (
         <Skip count={count} isAsked={panel.isSkipAsked} isDisabled={isStuck} onAsk={() => dispatch({ kind: 'ask-skip' })} onKeep={keep} onSkip={control.skip} />
       ) : null}
-      <button type="button" className="quiet collapse" aria-expanded="true" onClick={() => dispatch({ kind: 'collapse' })}><Icon name="down" />{t.collapse}</button>
+      <button type="button" className="quiet collapse" aria-expanded="true" onClick={() => dispatch({ kind: 'collapse' })}><Icon name="down" /><span>{t.collapse}</span></button>
       {!isCoarse() && (
         <label className="keys"><input type="checkbox" checked={hasKeys} onChange={(event) => onKeys(event.target.checked)} />{t.numberKeys}</label>
       )}

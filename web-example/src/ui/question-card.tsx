@@ -1,5 +1,5 @@
 /** One question with its choices and the text for an answer of one's own. Native inputs, so that keys work as always. */
-import { useCallback, useId, useLayoutEffect, useRef, type KeyboardEvent, type ReactNode } from 'react';
+import { useCallback, useEffect, useId, useLayoutEffect, useRef, type KeyboardEvent, type ReactNode } from 'react';
 import type { Question } from '../api/documents';
 import { answerOf, choose, length, TEXT_COUNTED, TEXT_MAX, write, type Draft } from '../state/drafts';
 import { isCoarse } from './context';
@@ -22,18 +22,25 @@ export function QuestionCard(props: Props): ReactNode {
   const { question, isDetached, error } = props;
   const id = useId();
   const group = question.multiSelect ? t.chooseMany : t.chooseOne;
+  const fields = useRef<HTMLFieldSetElement>(null);
+  useEffect(() => {
+    const find = (what: string): HTMLElement | null | undefined => fields.current?.querySelector<HTMLElement>(what);
+    if (!error) return;
+    (find('input:checked') ?? find('input, textarea'))?.focus();
+    find('.alert')?.scrollIntoView({ block: 'nearest' });
+  }, [error]);
   return (
-    <fieldset className="question" aria-describedby={error ? `${id}-error` : undefined} aria-invalid={error ? true : undefined}>
+    <fieldset ref={fields} className="question" aria-describedby={error ? `${id}-error` : undefined} aria-invalid={error ? true : undefined}>
       <legend>
         {question.title && <span className="question-title">{question.title}</span>}
         <Markdown text={question.prompt} />
         {question.options.length > 0 && <span className="hint">{group}</span>}
       </legend>
-      {isDetached && <p className="note">{t.detached}</p>}
-      {question.secret && <p className="note">{t.secret}</p>}
+      {error && <p id={`${id}-error`} role="alert" className="alert">{error}</p>}
+      {isDetached && <p className="hint">{t.detached}</p>}
+      {question.secret && <p className="hint">{t.secret}</p>}
       <Options {...props} id={id} />
       {question.allowCustomText && <OwnAnswer {...props} id={id} />}
-      {error && <p id={`${id}-error`} role="alert" className="alert">{error}</p>}
     </fieldset>
   );
 }

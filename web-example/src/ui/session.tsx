@@ -4,6 +4,7 @@ import { followSession, loadSession } from '../api/sync';
 import { sessionAction, staleBundles, transcript } from '../state/views';
 import { useApp, useStore } from './context';
 import { Dock } from './dock';
+import { Notice } from './notice';
 import { href } from './router';
 import { t } from './strings';
 import { Transcript } from './transcript';
@@ -68,17 +69,15 @@ export function SessionPage({ taskId, sessionId }: { readonly taskId: string; re
   const [elsewhere, setElsewhere] = useState<ReadonlySet<string>>(new Set());
   const addElsewhere = useCallback((id: string) => setElsewhere((held) => new Set(held).add(id)), []);
   const entry = state.sessions.get(sessionId);
-  if (load === 'missing' || state.gone.has(sessionId)) return <p className="column pad muted" role="status">{t.sessionGone}</p>;
-  if (load === 'failed' && !entry) {
-    return <div className="column pad" role="alert"><p>{t.transcriptFailed}</p><button type="button" className="secondary" onClick={reload}>{t.retry}</button></div>;
-  }
+  if (load === 'missing' || state.gone.has(sessionId)) return <Notice text={t.sessionGone} />;
+  if (load === 'failed' && !entry) return <Notice text={t.transcriptFailed} onRetry={reload} />;
   const action = entry && sessionAction(entry);
   const task = state.tasks.get(taskId);
   return (
     <div className="session" data-session={sessionId}>
       <header className="session-head">
         <div className="column">
-          <h1>{task?.item.title ?? title ?? ''}</h1>
+          <h1>{task?.item.title ?? title ?? t.transcript}</h1>
           {entry && <span className={action ? 'chip warn' : 'chip'}>{action ? t.action[action] : (t.sessionState[entry.row.state] ?? entry.row.state)}</span>}
           {(task?.item.sessions.length ?? 0) > 1 && <a className="link" href={href(taskId, null)}>{t.sessions}</a>}
         </div>

@@ -30,18 +30,20 @@ export const t = {
   helpers: (n: number) => `${n} ${n === 1 ? 'helper' : 'helpers'}`,
 
   inbox: 'Needs you',
-  inboxLead: 'Questions that agents ask. The longest waiting comes first.',
+  inboxLead: 'What agents ask you. The longest waiting question comes first.',
+  permissionAsked: 'An agent asks for a permission',
   inboxEmpty: 'Nothing needs you now',
   inboxEmptyLead: 'When an agent asks something, it appears here by itself. You can close this page: no question is lost.',
   inboxLoading: 'Looking for questions…',
   inboxFailed: 'The questions could not be loaded.',
   more: (n: number) => `and ${plural(n, 'one more question', 'more questions')}`,
   asked: (when: string) => `asked ${when}`,
-  backToInbox: 'Needs you',
+  backToInbox: 'To what needs you',
 
   taskOnly: 'Sessions of this task',
   taskOnlyLead: 'Choose the conversation to open.',
   noSessions: 'No agent works on this task yet.',
+  sessionsFailed: 'The sessions could not be loaded.',
   taskGone: 'This task is gone, or it is not yours.',
   sessionGone: 'This conversation is gone, or it is not yours.',
   sessionOf: (when: string) => `Session of ${when}`,
@@ -171,6 +173,7 @@ export const t = {
 
   connecting: 'Connecting…',
   reconnecting: (seconds: number) => `Connection lost. Trying again in ${seconds} s. You can still answer.`,
+  unreachable: 'The server cannot be reached. Trying again by itself…',
   reconnectingNow: 'Connection lost. Trying again… You can still answer.',
   offline: 'You are offline. What you enter is kept.',
 

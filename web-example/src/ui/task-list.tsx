@@ -40,7 +40,7 @@ function hostOf(app: App, close: () => void): Host {
 }
 
 /** Activations that end with the list: nothing of them outlives it. */
-function useSelection(onChosen: () => void): { selection: Selection; busy: string | null; choose: (taskId: string) => void } {
+export function useSelection(onChosen: () => void): { selection: Selection; busy: string | null; choose: (taskId: string) => void } {
   const app = useApp();
   const chosen = useRef(onChosen);
   chosen.current = onChosen;

@@ -4,6 +4,7 @@ import { isAbort } from '../state/selection';
 import type { SessionEntry } from '../state/store';
 import { sessionAction, sessionsOf } from '../state/views';
 import { useApp, useStore } from './context';
+import { Notice } from './notice';
 import { href } from './router';
 import { moment, t } from './strings';
 
@@ -25,7 +26,7 @@ export function TaskOnly({ taskId }: { readonly taskId: string }): ReactNode {
   }, [loads, taskId, attempt]);
   const task = state.tasks.get(taskId);
   const sessions = sessionsOf(state, taskId);
-  if (state.gone.has(taskId) || (!task && load === 'ready' && sessions.length === 0)) return <p className="column pad muted" role="status">{t.taskGone}</p>;
+  if (state.gone.has(taskId) || (!task && load === 'ready' && sessions.length === 0)) return <Notice text={t.taskGone} />;
   return (
     <div className="column">
       <header className="page-head">
@@ -34,9 +35,18 @@ export function TaskOnly({ taskId }: { readonly taskId: string }): ReactNode {
       </header>
       <h2 className="section">{t.taskOnly}</h2>
       <ul className="inbox">{sessions.map((entry) => <SessionLink key={entry.row.id} entry={entry} />)}</ul>
-      {load === 'failed' && <p role="alert" className="alert">{t.transcriptFailed} <button type="button" onClick={() => setAttempt(attempt + 1)}>{t.retry}</button></p>}
+      {load === 'failed' && <Failed onRetry={() => setAttempt(attempt + 1)} />}
       {load === 'loading' && sessions.length === 0 && <p className="muted" role="status">{t.transcriptLoading}</p>}
       {load === 'ready' && sessions.length === 0 && <p className="muted">{t.noSessions}</p>}
+    </div>
+  );
+}
+
+function Failed({ onRetry }: { readonly onRetry: () => void }): ReactNode {
+  return (
+    <div role="alert" className="alert outcome-actions">
+      <p className="grow">{t.sessionsFailed}</p>
+      <button type="button" className="secondary" onClick={onRetry}>{t.retry}</button>
     </div>
   );
 }
