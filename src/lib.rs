@@ -10,8 +10,8 @@
 //! - [`dispatch`]: gives prompts to agents; [`outbox`]: takes events to the bus
 //! - [`store`]: the only room that knows SQL; [`bus`]; [`access`]: who may do and see what
 //! - [`lifecycle`]: the specification as pure code: `decide(view, command, stamp) -> Decision`
-//! - [`ids`], [`ports`], [`scope`], [`tasks`], [`crash`]: names, the only readers of the clock and of randomness,
-//!   the one place that spawns, the points at which crash tests kill
+//! - [`ids`], [`ports`], [`scope`], [`tasks`], [`metrics`], [`crash`]: names, the only readers of the clock and of
+//!   randomness, the one place that spawns, what is counted, the points at which crash tests kill
 
 pub mod access;
 pub mod authority;
@@ -25,6 +25,7 @@ pub mod graphql;
 pub mod ids;
 pub mod lifecycle;
 pub mod mcp;
+pub mod metrics;
 pub mod outbox;
 pub mod ports;
 pub mod scope;

@@ -22,6 +22,7 @@ use crate::dispatch::{
 };
 use crate::graphql;
 use crate::mcp;
+use crate::metrics::Metrics;
 use crate::outbox::{Pace, Relay, Retention};
 use crate::ports::{Clock, System};
 use crate::store::{PostgresOptions, SqliteOptions, Store, StoreOptions};
@@ -35,6 +36,8 @@ pub struct Options {
     pub listen: SocketAddr,
     /// The database.
     pub store: StoreOptions,
+    /// What it counts.
+    pub metrics: Metrics,
     /// How it is known to other servers of the database.
     pub membership: Membership,
     /// Bounds of the use cases.
@@ -76,15 +79,16 @@ pub struct Options {
 impl Options {
     /// What the settings say.
     pub fn new(settings: &Settings, demo: Option<PathBuf>) -> Self {
-        let limits = &settings.limits;
+        let (limits, metrics) = (&settings.limits, Metrics::default());
         Self {
             listen: settings.listen,
-            store: store_options(settings),
+            store: store_options(settings, &metrics),
             membership: Membership {
                 server: settings.server_name.clone(),
                 heartbeat: Duration::from_millis(limits.server_heartbeat_ms),
                 lapse: Duration::from_millis(limits.server_lapse_ms),
             },
+            metrics,
             limits: authority_limits(limits),
             pace: Pace {
                 period: Duration::from_millis(limits.relay_period_ms),
@@ -114,7 +118,7 @@ impl Options {
     }
 }
 
-fn store_options(settings: &Settings) -> StoreOptions {
+fn store_options(settings: &Settings, metrics: &Metrics) -> StoreOptions {
     let limits = &settings.limits;
     match &settings.database {
         config::Database::Sqlite(path) => StoreOptions::Sqlite(SqliteOptions {
@@ -126,6 +130,7 @@ fn store_options(settings: &Settings) -> StoreOptions {
             views_max: count(limits.kept_views),
             busy_timeout_ms: limits.busy_timeout_ms,
             is_group_commit_on: true,
+            metrics: metrics.clone(),
         }),
         config::Database::Postgres(url) => StoreOptions::Postgres(PostgresOptions {
             url: url.clone(),
@@ -135,6 +140,7 @@ fn store_options(settings: &Settings) -> StoreOptions {
             statement: Duration::from_millis(limits.postgres_statement_ms),
             lock: Duration::from_millis(limits.postgres_lock_ms),
             idle: Duration::from_millis(limits.postgres_idle_ms),
+            metrics: metrics.clone(),
         }),
     }
 }
@@ -252,6 +258,7 @@ fn transport_settings(settings: &Settings) -> transport::Settings {
         write: Duration::from_millis(limits.ws_write_timeout_ms),
         close: Duration::from_millis(limits.ws_close_ms),
         recheck: Duration::from_millis(limits.ws_recheck_ms),
+        metrics: settings.metrics,
     }
 }
 
@@ -350,6 +357,7 @@ async fn begin(options: Options, store: Store, tasks: Tasks) -> Result<Running, 
         tasks: tasks.clone(),
         epoch,
         limits: options.limits,
+        metrics: options.metrics.clone(),
     });
     let over = CancellationToken::new();
     tasks.spawn("generation", authority.clone().keep_generation(membership, over.clone()));

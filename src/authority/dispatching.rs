@@ -25,6 +25,24 @@ pub(super) enum Dispatched {
     Overtaken,
 }
 
+impl Dispatched {
+    /// Its name in the metrics.
+    fn label(&self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::Overtaken => "overtaken",
+            Self::Failed(failure) => match failure.code {
+                DeliveryFailure::NotTaken => "not_taken",
+                DeliveryFailure::AgentUnreachable => "agent_unreachable",
+                DeliveryFailure::Rejected => "rejected",
+                DeliveryFailure::Unknown => "unknown",
+                DeliveryFailure::PublicationFailed => "publication_failed",
+                DeliveryFailure::Persistence => "persistence",
+            },
+        }
+    }
+}
+
 impl Authority {
     pub(super) async fn dispatch_answer(
         &self,
@@ -56,6 +74,12 @@ impl Authority {
         turn: &TurnId,
         cancel: &CancellationToken,
     ) -> Dispatched {
+        let dispatched = self.drive_to_end(session, turn, cancel).await;
+        self.metrics().dispatched(dispatched.label());
+        dispatched
+    }
+
+    async fn drive_to_end(&self, session: &SessionId, turn: &TurnId, cancel: &CancellationToken) -> Dispatched {
         let prepared = tokio::select! {
             prepared = self.prepare(session, turn) => prepared,
             () = cancel.cancelled() => Err(called_off()),

@@ -1,6 +1,7 @@
 //! The use cases, one per file. Each checks access, passes the one door (`transact`) and carries on what a
 //! decision leaves to be done. Nothing here holds a rule of the lifecycle, and nothing here holds SQL.
-//! May import: dispatch, outbox, store, bus, access, lifecycle, ids, ports, tasks, scope.
+//! May import: dispatch, outbox, store, bus, access, lifecycle, ids, ports, tasks, metrics,
+//! scope.
 
 mod admin;
 mod agents;
@@ -38,6 +39,7 @@ use tokio_util::sync::CancellationToken;
 use crate::access::Passes;
 use crate::dispatch::Executors;
 use crate::ids::Epoch;
+use crate::metrics::{Metrics, Sample};
 use crate::outbox::Relay;
 use crate::ports::{Clock, IdSource};
 use crate::store::Store;
@@ -149,6 +151,8 @@ pub struct Parts {
     pub epoch: Epoch,
     /// Bounds.
     pub limits: Limits,
+    /// What happens is counted there.
+    pub metrics: Metrics,
 }
 
 struct Inner {
@@ -194,6 +198,21 @@ impl Authority {
     /// The bus that subscribers listen to.
     pub fn bus(&self) -> &crate::bus::Bus {
         &self.0.parts.bus
+    }
+
+    /// What is counted.
+    pub fn metrics(&self) -> &Metrics {
+        &self.0.parts.metrics
+    }
+
+    /// What only a look can tell, for the metrics.
+    pub async fn sample(&self) -> Sample {
+        let Parts { store, relay, tasks, .. } = &self.0.parts;
+        Sample {
+            outbox_waiting: relay.waiting().await.ok(),
+            statements: store.statement_count(),
+            tasks: tasks.count(),
+        }
     }
 
     fn limits(&self) -> &Limits {

@@ -1,5 +1,5 @@
 //! A durable wait. It looks for itself whenever it is hinted, confirms before it returns an answer (INV-11), and
-//! detaches durably when it is given up. May import: lifecycle, ids, crash.
+//! detaches durably when it is given up. May import: lifecycle, ids, metrics, crash.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use crate::crash;
 use crate::ids::{PendingId, SessionId, TurnId, WaiterId};
 use crate::lifecycle::{Command, Effect, Outcome, OutcomeStatus};
+use crate::metrics::Counted;
 
 use super::{Authority, Error};
 
@@ -23,6 +24,7 @@ pub struct Waiting {
     waiter: WaiterId,
     hint: watch::Receiver<u64>,
     is_over: bool,
+    _counted: Counted,
 }
 
 impl fmt::Debug for Waiting {
@@ -92,6 +94,7 @@ impl Waiting {
             waiter,
             hint,
             is_over: false,
+            _counted: authority.metrics().waiter(),
         })
     }
 

@@ -38,6 +38,19 @@ pub enum Profile {
     Production,
 }
 
+/// Who may read the metrics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MetricsReaders {
+    /// Operators; without tokens that is whoever reaches the loopback address.
+    #[default]
+    Operators,
+    /// Whoever reaches the port.
+    Anyone,
+    /// Nobody.
+    Nobody,
+}
+
 /// How the log is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -96,6 +109,9 @@ pub struct Flags {
     /// What is logged, such as `info,answerable=debug` [default: info]
     #[arg(long, value_name = "DIRECTIVES", env = "ANSWERABLE_LOG_FILTER")]
     pub log_filter: Option<String>,
+    /// Who may read `/metrics` [default: operators]
+    #[arg(long, env = "ANSWERABLE_METRICS")]
+    pub metrics: Option<MetricsReaders>,
     /// Every limit.
     #[command(flatten, next_help_heading = "Limits")]
     pub limits: LimitFlags,
@@ -111,6 +127,7 @@ struct File {
     profile: Option<Profile>,
     log_format: Option<LogFormat>,
     log_filter: Option<String>,
+    metrics: Option<MetricsReaders>,
     #[serde(default)]
     limits: LimitFile,
     #[serde(default)]
@@ -134,6 +151,8 @@ pub struct Settings {
     pub log_format: LogFormat,
     /// What is logged.
     pub log_filter: String,
+    /// Who may read the metrics.
+    pub metrics: MetricsReaders,
     /// Every limit.
     pub limits: Limits,
     /// Who gives prompts to agents, by the name that a session gives; only the file has them.
@@ -194,6 +213,7 @@ impl Settings {
             profile: flags.profile.or(file.profile).unwrap_or_default(),
             log_format: flags.log_format.or(file.log_format).unwrap_or_default(),
             log_filter: flags.log_filter.or(file.log_filter).unwrap_or_else(|| LOG_FILTER.into()),
+            metrics: flags.metrics.or(file.metrics).unwrap_or_default(),
             limits: Limits::load(flags.limits, file.limits)?,
             executors: executors::load(file.executors)?,
         })

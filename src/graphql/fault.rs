@@ -173,8 +173,15 @@ pub(super) fn bad_argument(argument: &str, limit: i64, message: String) -> Error
 
 /// Whether an error says one of these codes.
 pub fn has_code(error: &ServerError, codes: &[Code]) -> bool {
-    let said = error.extensions.as_ref().and_then(|extensions| extensions.get("code"));
-    codes.iter().any(|code| said == Some(&async_graphql::Value::from(code.as_str())))
+    said(error).is_some_and(|code| codes.contains(&code))
+}
+
+/// The code that an error says.
+pub fn said(error: &ServerError) -> Option<Code> {
+    match error.extensions.as_ref()?.get("code")? {
+        async_graphql::Value::String(said) => Code::ALL.into_iter().find(|code| code.as_str() == said),
+        _ => None,
+    }
 }
 
 /// A request's error of that code.

@@ -25,7 +25,7 @@ use crate::authority::Authority;
 
 pub use base64::encode as base64;
 pub use context::{Receipts, enter};
-pub use fault::{Code, error_table, failure, has_code, server_error};
+pub use fault::{Code, error_table, failure, has_code, said, server_error};
 pub use follow::{Follow, cursor_text, follows_the_log};
 pub use limits::Limits;
 pub use prepare::{Incoming, Kind, Prepared, finish, is_request_error, prepare};

@@ -2,7 +2,7 @@
 //!
 //! The bearer token names the session. Without any token in the store the server is loopback only and has one local
 //! user, who names the session by `?session=ID` or the header `X-Answerable-Session`; with tokens both are ignored.
-//! May import: authority, access, ids.
+//! May import: authority, access, ids, metrics.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::access::{Role, Viewer};
 use crate::authority::{Authority, Error};
 use crate::ids::SessionId;
+use crate::metrics::{Outcome, Transport};
 
 use super::watch::Watch;
 
@@ -61,6 +62,8 @@ pub(super) async fn enter(State(door): State<Door>, mut request: Request, next: 
     request.extensions_mut().insert(caller.clone());
     request.extensions_mut().insert(watch);
     let mut response = next.run(request).await;
+    let outcome = if response.status().is_success() { Outcome::Ok } else { Outcome::Rejected };
+    door.authority.metrics().requested(Transport::Mcp, outcome);
     seal(&door.seal, &caller, response.headers_mut());
     response.map(|body| guard.wrap(body, is_standalone.then(|| door.closing.clone())))
 }

@@ -123,6 +123,15 @@ impl Relay {
         self.0.pace.settle.saturating_sub(since.elapsed())
     }
 
+    /// How many events the bus has not taken; at most as many as a batch has.
+    ///
+    /// # Errors
+    /// The log could not be read.
+    pub async fn waiting(&self) -> Result<usize, store::Error> {
+        let taken = *self.0.accepted.borrow();
+        Ok(self.0.store.outbox_unaccepted(taken, self.0.pace.batch).await?.len())
+    }
+
     /// Takes every waiting event to the bus, and writes that down; at startup this is the replay (INV-21, INV-22).
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! How a store is opened. May import: nothing of this crate.
+//! How a store is opened. May import: metrics.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -32,6 +32,8 @@ impl From<PostgresOptions> for StoreOptions {
     }
 }
 
+use crate::metrics::Metrics;
+
 /// Settings of the embedded store; all sizes count items.
 #[derive(Clone, Debug)]
 pub struct SqliteOptions {
@@ -51,6 +53,8 @@ pub struct SqliteOptions {
     pub busy_timeout_ms: u64,
     /// Several jobs share a commit. Off only to measure what it is worth.
     pub is_group_commit_on: bool,
+    /// What the writer does is counted there.
+    pub metrics: Metrics,
 }
 
 impl SqliteOptions {
@@ -65,6 +69,7 @@ impl SqliteOptions {
             views_max: 1024,
             busy_timeout_ms: 5_000,
             is_group_commit_on: true,
+            metrics: Metrics::default(),
         }
     }
 }
@@ -86,6 +91,8 @@ pub struct PostgresOptions {
     pub lock: Duration,
     /// How long a transaction may stand still before the server ends it.
     pub idle: Duration,
+    /// What transactions do is counted there.
+    pub metrics: Metrics,
 }
 
 impl PostgresOptions {
@@ -99,6 +106,7 @@ impl PostgresOptions {
             statement: Duration::from_secs(30),
             lock: Duration::from_secs(10),
             idle: Duration::from_secs(10),
+            metrics: Metrics::default(),
         }
     }
 }

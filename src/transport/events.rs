@@ -1,6 +1,6 @@
 //! GraphQL over server-sent events, distinct connections: one stream for one operation. The id of an event is the
 //! cursor behind it, so what a browser sends back as `Last-Event-ID` is where it goes on.
-//! May import: graphql.
+//! May import: graphql, metrics.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -9,6 +9,8 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::{Stream, StreamExt, stream};
+
+use crate::metrics::Counted;
 
 use super::State as Server;
 use super::credentials::Held;
@@ -25,6 +27,7 @@ const UNBUFFERED: (HeaderName, HeaderValue) =
 pub(super) struct Kept {
     pub(super) held: Arc<Held>,
     pub(super) slots: (Slot, OwnSlot),
+    pub(super) counted: Counted,
 }
 
 /// Where a stream goes on, by its header.
@@ -40,7 +43,7 @@ pub(super) fn followed(server: Arc<Server>, items: Items, kept: Kept) -> Respons
             () = server.closing.cancelled() => {}
             () = kept.held.withdrawn() => {}
         }
-        drop(kept.slots);
+        drop((kept.slots, kept.counted));
     };
     let told = items.filter_map(async |item| match item {
         Item::Live => None,

@@ -1,7 +1,7 @@
 //! Subscriptions. Equal ones of equal viewers are resolved and written once, by one feed that all of them follow
 //! (design: graphql). Each follower first reads the log up to where the feed stands, alone, and then goes on with
 //! the feed; one that the feed outran reads the log again. No follower keeps more than the item it is sending.
-//! May import: graphql, authority, access, tasks.
+//! May import: graphql, authority, access, tasks, metrics.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -20,7 +20,10 @@ use crate::graphql::{
     prepare,
 };
 use crate::ids::{Position, StoreId};
+use crate::metrics::Counted;
 use crate::tasks::Tasks;
+
+use super::metering;
 
 /// Where an item stands that is no place to go on from.
 const NOWHERE: Position = Position(0);
@@ -64,6 +67,7 @@ struct Inner {
 struct Feed {
     line: Arc<Line>,
     _ends_with_its_last_follower: DropGuard,
+    _counted: Counted,
 }
 
 /// What a feed says, and how far it came.
@@ -138,11 +142,12 @@ impl Feeds {
         } else {
             self.alone(&subject, &incoming, behind)
         };
-        let shared = Arc::new((self.clone(), subject, incoming));
+        let counted = self.0.authority.metrics().subscription();
+        let shared = Arc::new((self.clone(), subject, incoming, counted));
         Box::pin(stream::unfold(first, move |stage| {
             let shared = shared.clone();
             async move {
-                let (feeds, subject, incoming) = &*shared;
+                let (feeds, subject, incoming, _counted) = &*shared;
                 feeds.step(subject, incoming, stage).await
             }
         }))
@@ -208,9 +213,11 @@ impl Feeds {
         };
         let (request, _receipts) = enter(prepared.request, &inner.authority, subject.viewer.clone());
         let responses = inner.schema.execute_stream(request.data(follow.clone()));
-        let (follow, mut is_begun) = (follow.clone(), false);
+        let (follow, metrics, mut is_begun) = (follow.clone(), inner.authority.metrics().clone(), false);
         Box::pin(responses.map(move |response| {
-            let item = item(finish(response), is_begun, store.as_ref(), follow.last());
+            let response = finish(response);
+            metering::failed(&metrics, &response.errors);
+            let item = item(response, is_begun, store.as_ref(), follow.last());
             is_begun = true;
             item
         }))
@@ -260,7 +267,8 @@ impl Feeds {
         let items = self.run(subject, incoming, &follow, Some(line.store.clone()));
         let say = self.clone().say(subject.clone(), line.clone(), items, follow, stop.clone());
         self.0.tasks.spawn("feed", say);
-        Ok(Feed { line, _ends_with_its_last_follower: stop.drop_guard() })
+        let counted = self.0.authority.metrics().feed();
+        Ok(Feed { line, _ends_with_its_last_follower: stop.drop_guard(), _counted: counted })
     }
 
     async fn say(

@@ -1,4 +1,4 @@
-//! GraphQL over HTTP: POST of JSON, and GET for what does not write. May import: graphql, authority, access.
+//! GraphQL over HTTP: POST of JSON, and GET for what does not write. May import: graphql, authority, access, metrics.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -10,22 +10,25 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt, stream};
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
 use crate::access::Viewer;
 use crate::graphql::{
     Code, Incoming, Kind, Prepared, Receipts, enter, failure, finish, has_code, is_request_error, prepare,
     server_error,
 };
+use crate::metrics::{Outcome, Transport};
 
 use super::State as Server;
 use super::events::{self, Kept};
 use super::feed::Item;
 use super::media::Media;
+use super::metering;
 
 const JSON: &str = "application/json";
 
 /// A response that is no execution.
-struct Rejected(StatusCode, ServerError);
+pub(super) struct Rejected(pub(super) StatusCode, ServerError);
 
 fn rejected<T>(status: StatusCode, code: Code, message: impl Into<String>) -> Result<T, Rejected> {
     Err(Rejected(status, server_error(code, message)))
@@ -38,9 +41,16 @@ pub(super) async fn graphql(State(server): State<Arc<Server>>, request: Request)
     let Some(media) = Media::accepted(request.headers()) else {
         let [json, graphql, events] = Media::OFFERED.map(Media::essence);
         let error = server_error(Code::BadRequest, format!("answers come as {graphql}, {json} or {events}"));
-        return respond(Media::Json, allowed, Rejected(StatusCode::NOT_ACCEPTABLE, error));
+        return server.reject(Media::Json, allowed, Rejected(StatusCode::NOT_ACCEPTABLE, error));
     };
-    answer(&server, media, request).await.unwrap_or_else(|rejected| respond(media, allowed, rejected))
+    answer(&server, media, request).await.unwrap_or_else(|rejected| server.reject(media, allowed, rejected))
+}
+
+impl Server {
+    fn reject(&self, media: Media, allowed: &'static str, rejected: Rejected) -> Response {
+        metering::rejected(self.authority.metrics(), media.transport(), &rejected.1);
+        respond(media, allowed, rejected)
+    }
 }
 
 async fn answer(server: &Arc<Server>, media: Media, request: Request) -> Result<Response, Rejected> {
@@ -71,13 +81,16 @@ async fn answer(server: &Arc<Server>, media: Media, request: Request) -> Result<
 }
 
 async fn execute(server: &Server, media: Media, prepared: Prepared, viewer: Viewer) -> Response {
+    let start = Instant::now();
     let (request, receipts) = enter(prepared.request, &server.authority, viewer);
     let executed = server.schema.execute(request);
     let answer = match prepared.kind {
         Kind::Mutation => executed.await,
         _ => tokio::time::timeout(server.settings.query, executed).await.unwrap_or_else(|_elapsed| too_slow()),
     };
-    write(media, &finish(answer), receipts)
+    let answer = finish(answer);
+    metering::answered(server.authority.metrics(), media.transport(), &answer, start);
+    write(media, &answer, receipts)
 }
 
 /// The answer to a query that was given up.
@@ -103,12 +116,16 @@ async fn follow(
     let mut items = server.feeds.follow(incoming, viewer, behind);
     match items.next().await {
         Some(Item::Error(errors)) => {
+            server.authority.metrics().requested(Transport::Events, Outcome::Rejected);
             let head = [(header::CONTENT_TYPE, Media::EventStream.content_type())];
             Ok((StatusCode::BAD_REQUEST, head, format!(r#"{{"errors":{errors}}}"#)).into_response())
         }
         first => {
             let items = Box::pin(stream::iter(first).chain(items));
-            Ok(events::followed(server.clone(), items, Kept { held, slots: (slot, own) }))
+            let metrics = server.authority.metrics();
+            metrics.requested(Transport::Events, Outcome::Ok);
+            let kept = Kept { held, slots: (slot, own), counted: metrics.connection(Transport::Events) };
+            Ok(events::followed(server.clone(), items, kept))
         }
     }
 }
@@ -130,7 +147,7 @@ pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-async fn identify(server: &Server, headers: &HeaderMap) -> Result<Viewer, Rejected> {
+pub(super) async fn identify(server: &Server, headers: &HeaderMap) -> Result<Viewer, Rejected> {
     let viewer = match (headers.get(header::AUTHORIZATION), bearer(headers)) {
         (Some(_), None) => Err(crate::authority::Error::Unauthenticated),
         (_, token) => server.authority.authenticate(token).await,

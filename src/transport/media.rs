@@ -1,6 +1,8 @@
-//! In which form an answer is wanted, by the `Accept` header. May import: nothing of this crate.
+//! In which form an answer is wanted, by the `Accept` header. May import: metrics.
 
 use axum::http::{HeaderMap, header};
+
+use crate::metrics::Transport;
 
 /// The forms of an answer; among equals the earlier one is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +25,14 @@ impl Media {
             Self::Json => "application/json",
             Self::Graphql => "application/graphql-response+json",
             Self::EventStream => "text/event-stream",
+        }
+    }
+
+    /// As what an answer of this form is counted.
+    pub(super) fn transport(self) -> Transport {
+        match self {
+            Self::Json | Self::Graphql => Transport::Http,
+            Self::EventStream => Transport::Events,
         }
     }
 

@@ -34,6 +34,23 @@ pub(super) enum Close {
 }
 
 impl Close {
+    /// Its name in the metrics.
+    pub(super) fn label(self) -> &'static str {
+        match self {
+            Self::GoingAway => "going_away",
+            Self::Invalid => "invalid",
+            Self::Unauthorized => "unauthorized",
+            Self::Forbidden => "forbidden",
+            Self::InitTimeout => "init_timeout",
+            Self::DuplicateId => "duplicate_id",
+            Self::SecondInit => "second_init",
+            Self::TooMany => "too_many_operations",
+            Self::TooOften => "too_many_pings",
+            Self::Crowded => "crowded",
+            Self::TooSlow => "too_slow",
+        }
+    }
+
     /// The code and the reason, at most 123 bytes.
     pub(super) fn frame(self) -> (u16, &'static str) {
         match self {

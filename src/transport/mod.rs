@@ -1,5 +1,5 @@
 //! What the port answers: GraphQL over HTTP, WebSocket and SSE, health, and a page to answer on. MCP is merged in by
-//! `serve`. May import: graphql, authority, access, tasks.
+//! `serve`. May import: graphql, authority, access, tasks, metrics, config.
 
 mod credentials;
 mod events;
@@ -8,6 +8,7 @@ mod guard;
 mod http;
 mod media;
 mod message;
+mod metering;
 mod operation;
 mod page;
 mod slots;
@@ -24,6 +25,7 @@ use axum::routing::{any, get};
 use tokio_util::sync::CancellationToken;
 
 use crate::authority::Authority;
+use crate::config::MetricsReaders;
 use crate::graphql::{self, Schema};
 use crate::tasks::Tasks;
 
@@ -68,6 +70,8 @@ pub struct Settings {
     pub close: Duration,
     /// How often a socket's access is looked at again.
     pub recheck: Duration,
+    /// Who may read the metrics.
+    pub metrics: MetricsReaders,
 }
 
 struct State {
@@ -102,6 +106,7 @@ pub fn router(
         .route("/", get(page::page))
         .route("/icon.svg", get(page::page))
         .route("/assets/{name}", get(page::page))
+        .route("/metrics", get(metering::metrics))
         .route("/graphql", any(http::graphql))
         .route("/graphql/ws", get(socket::upgrade))
         .layer(from_fn_with_state(state.clone(), guard::check))

@@ -1,15 +1,18 @@
 //! A query or mutation of a socket, in a task of its own, so that none holds up another.
-//! May import: graphql, authority, access.
+//! May import: graphql, authority, access, metrics.
 
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use crate::access::Viewer;
 use crate::graphql::{Kind, Prepared, Receipts, enter, finish, is_request_error};
+use crate::metrics::Transport;
 
 use super::State as Server;
 use super::message;
+use super::metering;
 
 /// What an operation sends to its socket. The number tells a reused id from its predecessor.
 pub(super) enum Sent {
@@ -28,7 +31,7 @@ pub(super) async fn run(
     prepared: Prepared,
     out: mpsc::Sender<Sent>,
 ) {
-    let kind = prepared.kind;
+    let (kind, start) = (prepared.kind, Instant::now());
     let (request, receipts) = enter(prepared.request, &server.authority, viewer);
     let executed = server.schema.execute(request);
     let response = match kind {
@@ -38,6 +41,7 @@ pub(super) async fn run(
             .unwrap_or_else(|_elapsed| super::http::too_slow()),
     };
     let response = finish(response);
+    metering::answered(server.authority.metrics(), Transport::Socket, &response, start);
     let is_refused = is_request_error(&response);
     // A socket that went away leaves nobody to tell, and the receipts unredeemed.
     if is_refused {

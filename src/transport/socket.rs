@@ -1,6 +1,6 @@
 //! GraphQL over WebSocket, `graphql-transport-ws` only. One task reads and writes a socket and follows what it
 //! subscribed to, one item at a time; queries and mutations have tasks of their own.
-//! May import: graphql, authority, access.
+//! May import: graphql, authority, access, metrics.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,12 +16,14 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::graphql::{Code, Incoming, Kind, prepare, server_error};
+use crate::metrics::{Counted, Outcome, Transport};
 
 use super::State as Server;
 use super::credentials::Held;
 use super::feed::Item;
 use super::http::bearer;
 use super::message::{self, Close, FromClient};
+use super::metering;
 use super::operation::{self, Sent};
 use super::slots::{OwnSlot, Slot};
 
@@ -53,6 +55,7 @@ pub(super) async fn upgrade(
     socket.on_upgrade(move |socket| async move {
         let (answer, answers) = mpsc::channel(server.settings.answers_max);
         let pings = Pings { second: Instant::now(), count: 0 };
+        let counted = server.authority.metrics().connection(Transport::Socket);
         let socket = Session {
             server,
             socket,
@@ -64,6 +67,7 @@ pub(super) async fn upgrade(
             answer,
             pings,
             _slot: slot,
+            _counted: counted,
         };
         Box::pin(socket.run(answers)).await;
     })
@@ -83,6 +87,7 @@ struct Session {
     answer: mpsc::Sender<Sent>,
     pings: Pings,
     _slot: Slot,
+    _counted: Counted,
 }
 
 /// How an operation is ended before its time.
@@ -108,6 +113,7 @@ enum Over {
 impl Session {
     async fn run(mut self, mut answers: mpsc::Receiver<Sent>) {
         if let Err(Over::Close(close)) = self.talk(&mut answers).await {
+            self.server.authority.metrics().closed(close.label());
             let (code, reason) = close.frame();
             let frame = CloseFrame { code, reason: reason.into() };
             let close = async {
@@ -211,11 +217,15 @@ impl Session {
         let incoming = incoming.map_err(|message| server_error(Code::BadRequest, message));
         let prepared = match incoming.and_then(|incoming| prepare(&self.server.limits, incoming)) {
             Ok(prepared) => prepared,
-            Err(error) => return self.say(message::error(id, &[error])).await,
+            Err(error) => {
+                metering::rejected(self.server.authority.metrics(), Transport::Socket, &error);
+                return self.say(message::error(id, &[error])).await;
+            }
         };
         self.runs = self.runs.wrapping_add(1);
         let (run, id): (_, Arc<str>) = (self.runs, id.into());
         let end = if prepared.kind == Kind::Subscription {
+            self.server.authority.metrics().requested(Transport::Socket, Outcome::Ok);
             let (items, stop) = abortable(self.server.feeds.follow(prepared.into(), viewer, None));
             let name = id.clone();
             let items = items.map(Some).chain(stream::iter([None]));

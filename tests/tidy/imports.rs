@@ -14,7 +14,7 @@ const LAYERS: &[&[&str]] = &[
     &["store", "bus", "access"],
     &["lifecycle"],
     &["scope", "telemetry", "ports"],
-    &["ids", "tasks", "config", "crash"],
+    &["ids", "tasks", "config", "metrics", "crash"],
 ];
 
 /// Rooms that may import less than what lies further in.

@@ -3,8 +3,6 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use diesel_async::pooled_connection::deadpool::Pool;
-
 use crate::ids::{Epoch, SessionId};
 use crate::lifecycle::{Decision, Focus, Refusal, SessionView};
 use crate::store::error::Error;
@@ -12,14 +10,14 @@ use crate::store::job::Ticket;
 use crate::store::rows::Decided;
 
 use super::statements::{tasks, transact, view};
-use super::transaction::{Kind, begin, end, is_race};
+use super::transaction::{Ground, Kind, begin, end, is_race};
 use super::{Conn, RETRIES, seam};
 
 type Passed = Result<Decided, Refusal>;
 
 /// Decides and writes, again from the start when another transaction came first.
 pub(super) async fn pass<F>(
-    pool: Pool<Conn>,
+    ground: Ground,
     ticket: Ticket<Passed>,
     session: SessionId,
     focus: Focus,
@@ -30,12 +28,12 @@ pub(super) async fn pass<F>(
 {
     let mut tries = 0;
     loop {
-        let mut conn = match begin(&pool, Kind::Decide).await {
+        let mut conn = match begin(&ground, Kind::Decide).await {
             Ok(conn) => conn,
             Err(error) => return ticket.answer(Err(error)),
         };
         if tries == 0 && !ticket.begin() {
-            return drop(end(conn, Ok(()), false).await);
+            return drop(end(&ground, conn, Ok(()), false).await);
         }
         tries += 1;
         let loaded = load(&mut conn, &session, &focus, epoch).await;
@@ -46,7 +44,7 @@ pub(super) async fn pass<F>(
             Err(error) => Err(error),
         };
         let is_kept = matches!(written, Ok(Ok(_)));
-        match end(conn, written, is_kept).await {
+        match end(&ground, conn, written, is_kept).await {
             Err(error) if is_race(&error) && tries <= RETRIES => {}
             result => return ticket.answer(result),
         }

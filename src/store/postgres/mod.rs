@@ -16,7 +16,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use diesel_async::AsyncPgConnection;
-use diesel_async::pooled_connection::deadpool::Pool;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
@@ -32,7 +31,7 @@ use super::meter::Meter;
 use super::options::PostgresOptions;
 use super::rows::Decided;
 use super::wake::Wake;
-use transaction::{Kind, run};
+use transaction::{Ground, Kind, run};
 use wakes::Wakes;
 
 #[cfg(test)]
@@ -46,7 +45,7 @@ const RETRIES: usize = 5;
 
 /// The connections to one database.
 pub(super) struct Postgres {
-    pool: Pool<Conn>,
+    ground: Ground,
     maker: pool::Maker,
     wakes: Arc<Wakes>,
     room: Arc<Semaphore>,
@@ -78,7 +77,7 @@ impl Postgres {
         let first = maker.make().await.map_err(|error| Error::Unreachable(error.to_string()))?;
         migrate::prepare(first, is_writable).await?;
         Ok(Self {
-            pool: maker.clone().pool(options)?,
+            ground: Ground { pool: maker.clone().pool(options)?, metrics: options.metrics.clone() },
             maker,
             wakes: Arc::new(Wakes::new(System.fresh())),
             room: Arc::new(Semaphore::new(options.queue_max + options.connections_max)),
@@ -101,7 +100,7 @@ impl Postgres {
         F: Fn(&SessionView) -> Result<Decision, Refusal> + Send + 'static,
     {
         let told = session.clone();
-        let job = move |pool, ticket| door::pass(pool, ticket, session, focus, epoch, decide);
+        let job = move |ground, ticket| door::pass(ground, ticket, session, focus, epoch, decide);
         let answer = self.send_write(deadline, job).await;
         if !matches!(answer, Ok(Err(_))) {
             self.wakes.tell(Some(&told));
@@ -115,7 +114,7 @@ impl Postgres {
         deadline: Option<Duration>,
         work: Work<Conn, R>,
     ) -> Result<R, Error> {
-        let answer = self.send_write(deadline, move |pool, ticket| run(pool, Kind::Write, ticket, work)).await;
+        let answer = self.send_write(deadline, move |ground, ticket| run(ground, Kind::Write, ticket, work)).await;
         self.wakes.tell(None);
         answer
     }
@@ -142,7 +141,7 @@ impl Postgres {
         work: Work<Conn, R>,
     ) -> Result<R, Error> {
         broken("store.read")?;
-        match self.send(deadline, move |pool, ticket| run(pool, Kind::Read, ticket, work)).await {
+        match self.send(deadline, move |ground, ticket| run(ground, Kind::Read, ticket, work)).await {
             // Nothing is in doubt after a read.
             Err(Error::UnknownCommit) => Err(Error::Timeout),
             answer => answer,
@@ -152,7 +151,7 @@ impl Postgres {
     async fn send_write<R, T>(
         &self,
         deadline: Option<Duration>,
-        job: impl FnOnce(Pool<Conn>, Ticket<R>) -> T,
+        job: impl FnOnce(Ground, Ticket<R>) -> T,
     ) -> Result<R, Error>
     where
         R: Send + 'static,
@@ -172,7 +171,7 @@ impl Postgres {
     async fn send<R, T>(
         &self,
         deadline: Option<Duration>,
-        job: impl FnOnce(Pool<Conn>, Ticket<R>) -> T,
+        job: impl FnOnce(Ground, Ticket<R>) -> T,
     ) -> Result<R, Error>
     where
         R: Send + 'static,
@@ -183,7 +182,7 @@ impl Postgres {
         }
         let place = Arc::clone(&self.room).try_acquire_owned().map_err(|_full| Error::QueueFull)?;
         let (ticket, waiting) = ticket();
-        let job = job(self.pool.clone(), ticket);
+        let job = job(self.ground.clone(), ticket);
         self.jobs.spawn(async move {
             job.await;
             drop(place);
@@ -203,7 +202,7 @@ impl Postgres {
     pub(super) async fn close(&self) -> Result<(), Error> {
         self.jobs.close();
         self.jobs.wait().await;
-        self.pool.close();
+        self.ground.pool.close();
         Ok(())
     }
 }

@@ -1,5 +1,5 @@
 //! A transaction from its BEGIN to its end, and what a failure at each step says about it.
-//! May import: the store's shared parts.
+//! May import: the store's shared parts, metrics.
 
 use std::panic::AssertUnwindSafe;
 
@@ -7,7 +7,9 @@ use diesel::result::{DatabaseErrorKind, Error as DbError};
 use diesel_async::pooled_connection::deadpool::{Object, Pool};
 use diesel_async::{AnsiTransactionManager as Manager, TransactionManager};
 use futures_util::FutureExt;
+use tokio::time::Instant;
 
+use crate::metrics::Metrics;
 use crate::store::error::Error;
 use crate::store::job::{Ticket, Work};
 
@@ -38,13 +40,33 @@ impl Kind {
     }
 }
 
+/// What transactions are made on.
+#[derive(Clone)]
+pub(super) struct Ground {
+    pub(super) pool: Pool<Conn>,
+    pub(super) metrics: Metrics,
+}
+
+impl Ground {
+    /// A connection; a write that waits for one is counted.
+    async fn lend(&self, kind: Kind) -> Result<Lent, Error> {
+        if matches!(kind, Kind::Read) {
+            return lend(&self.pool).await;
+        }
+        self.metrics.write_queued();
+        let lent = lend(&self.pool).await;
+        self.metrics.write_taken(1);
+        lent
+    }
+}
+
 /// A connection inside a transaction. A connection on which the transaction did not begin is thrown away, and the
 /// next one tried: nothing was done on it.
-pub(super) async fn begin(pool: &Pool<Conn>, kind: Kind) -> Result<Lent, Error> {
+pub(super) async fn begin(ground: &Ground, kind: Kind) -> Result<Lent, Error> {
     let mut tries = 0;
     loop {
         tries += 1;
-        let mut conn = lend(pool).await?;
+        let mut conn = ground.lend(kind).await?;
         match Manager::begin_transaction_sql(&mut *conn, &kind.begin()).await.map_err(Error::from) {
             Ok(()) => return Ok(conn),
             Err(error) => {
@@ -58,9 +80,17 @@ pub(super) async fn begin(pool: &Pool<Conn>, kind: Kind) -> Result<Lent, Error> 
 }
 
 /// Ends the transaction: what is kept is committed, a failure undoes it.
-pub(super) async fn end<R>(mut conn: Lent, result: Result<R, Error>, is_kept: bool) -> Result<R, Error> {
+pub(super) async fn end<R>(
+    ground: &Ground,
+    mut conn: Lent,
+    result: Result<R, Error>,
+    is_kept: bool,
+) -> Result<R, Error> {
     let ended = if is_kept && result.is_ok() {
-        Manager::commit_transaction(&mut *conn).await.map_err(of_commit)
+        let start = Instant::now();
+        let committed = Manager::commit_transaction(&mut *conn).await.map_err(of_commit);
+        ground.metrics.committed(1, start.elapsed());
+        committed
     } else {
         Manager::rollback_transaction(&mut *conn).await.map_err(Error::from)
     };
@@ -76,16 +106,16 @@ pub(super) async fn end<R>(mut conn: Lent, result: Result<R, Error>, is_kept: bo
 }
 
 /// A job that is one transaction.
-pub(super) async fn run<R: Send>(pool: Pool<Conn>, kind: Kind, ticket: Ticket<R>, work: Work<Conn, R>) {
-    let mut conn = match begin(&pool, kind).await {
+pub(super) async fn run<R: Send>(ground: Ground, kind: Kind, ticket: Ticket<R>, work: Work<Conn, R>) {
+    let mut conn = match begin(&ground, kind).await {
         Ok(conn) => conn,
         Err(error) => return ticket.answer(Err(error)),
     };
     if !ticket.begin() {
-        return drop(end(conn, Ok(()), false).await);
+        return drop(end(&ground, conn, Ok(()), false).await);
     }
     let result = AssertUnwindSafe(work(&mut conn)).catch_unwind().await.unwrap_or(Err(Error::Panicked));
-    ticket.answer(end(conn, result, !matches!(kind, Kind::Read)).await);
+    ticket.answer(end(&ground, conn, result, !matches!(kind, Kind::Read)).await);
 }
 
 /// A commit that the server refused changed nothing; of any other failure nothing is known.

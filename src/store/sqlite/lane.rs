@@ -9,7 +9,9 @@ use diesel::SqliteConnection;
 use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
 use futures_util::FutureExt;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
+use crate::metrics::Metrics;
 use crate::store::error::Error;
 use crate::store::job::Job;
 use crate::store::meter::Meter;
@@ -30,6 +32,7 @@ type Manager = AnsiTransactionManager;
 
 /// The sending end.
 pub(super) struct Lane {
+    metrics: Metrics,
     jobs: SyncSender<Queued>,
     ended: oneshot::Receiver<Result<(), Error>>,
 }
@@ -38,6 +41,7 @@ impl Lane {
     /// Takes the file's lock, opens, checks and migrates it on the lane's own thread.
     pub(super) async fn start(options: SqliteOptions, meter: Arc<Meter>) -> Result<Self, Error> {
         let (jobs, queue) = sync_channel(options.queue_max);
+        let metrics = options.metrics.clone();
         let (opened, is_open) = oneshot::channel();
         let (end, ended) = oneshot::channel();
         let run = move || {
@@ -58,13 +62,18 @@ impl Lane {
         };
         std::thread::Builder::new().name("store-writer".to_owned()).spawn(run)?;
         is_open.await.unwrap_or(Err(Error::Closed))?;
-        Ok(Self { jobs, ended })
+        Ok(Self { metrics, jobs, ended })
     }
 
     pub(super) fn send(&self, job: Queued) -> Result<(), Error> {
-        self.jobs.try_send(job).map_err(|error| match error {
-            TrySendError::Full(_) => Error::QueueFull,
-            TrySendError::Disconnected(_) => Error::Closed,
+        // Counted first: the writer may take it before this returns.
+        self.metrics.write_queued();
+        self.jobs.try_send(job).map_err(|error| {
+            self.metrics.write_taken(1);
+            match error {
+                TrySendError::Full(_) => Error::QueueFull,
+                TrySendError::Disconnected(_) => Error::Closed,
+            }
         })
     }
 
@@ -111,6 +120,7 @@ impl Writer {
 
     /// One BEGIN IMMEDIATE, a savepoint for each job, one COMMIT, then the answers.
     fn commit_group(&mut self, jobs: Vec<Queued>) {
+        self.options.metrics.write_taken(jobs.len());
         let jobs: Vec<_> = jobs.into_iter().filter(|job| job.begin()).collect();
         self.has_written = true;
         if let Err(error) = with(&mut self.desk.conn, |c| Manager::begin_transaction_sql(c, "BEGIN IMMEDIATE")) {
@@ -129,7 +139,10 @@ impl Writer {
                 return answer_all(waiting, || Error::RolledBack);
             }
         }
-        match self.commit() {
+        let start = Instant::now();
+        let committed = self.commit();
+        self.options.metrics.committed(done.len(), start.elapsed());
+        match committed {
             Ok(()) => done.into_iter().for_each(|job| job.answer(Ok(()))),
             Err(error) => {
                 self.note_failure(&error);

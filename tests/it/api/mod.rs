@@ -7,6 +7,7 @@ mod documents;
 mod foreign;
 mod http;
 mod lists;
+mod metrics;
 mod race;
 mod respond;
 mod runtime;
