@@ -111,12 +111,21 @@ async fn run_server(flags: Flags, is_demo: bool) -> ExitCode {
         Ok(settings) => settings,
         Err(error) => return fail(&error, BAD_SETTINGS),
     };
-    if let Err(error) = telemetry::start(settings.log_format, &settings.log_filter, mcp::LOG_CAP) {
-        return fail(&error, BAD_SETTINGS);
-    }
+    let (format, filter, collector) = (settings.log_format, &settings.log_filter, &settings.otlp_endpoint);
+    let telemetry = match telemetry::start(format, filter, mcp::LOG_CAP, collector.as_deref()) {
+        Ok(telemetry) => telemetry,
+        Err(error) => return fail(&error, BAD_SETTINGS),
+    };
+    let code = run_with(&settings, is_demo).await;
+    // It waits for the collector.
+    tokio::task::block_in_place(|| telemetry.end());
+    code
+}
+
+async fn run_with(settings: &Settings, is_demo: bool) -> ExitCode {
     let program = is_demo.then(std::env::current_exe).transpose();
     let options = match program {
-        Ok(program) => Options::new(&settings, program),
+        Ok(program) => Options::new(settings, program),
         Err(error) => return fail(&error, FAULT),
     };
     let stop = match stop_signal() {
@@ -126,6 +135,7 @@ async fn run_server(flags: Flags, is_demo: bool) -> ExitCode {
     let server = match serve::start(options).await {
         Ok(server) => server,
         Err(error @ serve::Error::Recovery(_)) => return fail(&error, RECOVERY_REFUSED),
+        Err(error @ serve::Error::Documents(..)) => return fail(&error, BAD_SETTINGS),
         Err(error @ serve::Error::Demo(demo::Error::OtherData)) => return fail(&error, BAD_SETTINGS),
         Err(error) => return fail(&error, FAULT),
     };

@@ -44,7 +44,7 @@ macro_rules! names {
 names! {
     WRITER_QUEUE = "writer_queue" [""] "Transactions that wait for the writer";
     WRITER_GROUP = "writer_group" [""] "Transactions that one commit carried";
-    WRITER_COMMIT = "writer_commit_seconds" [""] "How long commits took, sync included";
+    WRITER_SECONDS = "writer_commit_seconds" [""] "How long commits took, sync included";
     STATEMENTS = "store_statements_total" [""] "Statements that the store executed";
     OUTBOX_WAITING = "outbox_waiting" [""] "Events that the bus has not taken; counted up to relay_batch";
     REQUESTS = "requests_total" ["transport, outcome"] "GraphQL operations and MCP calls: ok, executed with errors, or rejected";
@@ -73,7 +73,8 @@ pub enum Transport {
 }
 
 impl Transport {
-    fn label(self) -> &'static str {
+    /// Its name in metrics and traces.
+    pub fn label(self) -> &'static str {
         match self {
             Self::Http => "http",
             Self::Socket => "websocket",
@@ -171,7 +172,7 @@ impl Default for Metrics {
         Self(Arc::new(Inner {
             writer_queue: add(r, WRITER_QUEUE, Gauge::default()),
             writer_group: add(r, WRITER_GROUP, sizes()),
-            writer_commit: add(r, WRITER_COMMIT, seconds()),
+            writer_commit: add(r, WRITER_SECONDS, seconds()),
             statements: add(r, STATEMENTS, Counter::default()),
             outbox_waiting: add(r, OUTBOX_WAITING, Gauge::default()),
             requests: add(r, REQUESTS, Family::default()),

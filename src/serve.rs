@@ -56,6 +56,10 @@ pub struct Options {
     pub profile: graphql::Profile,
     /// Limits of GraphQL requests.
     pub graphql: graphql::Limits,
+    /// The file of trusted documents, and whether nothing else is executed.
+    pub documents: (Option<PathBuf>, bool),
+    /// How long parts of a request may take to come.
+    pub patience: transport::Patience,
     /// Bounds of the transports.
     pub transport: transport::Settings,
     /// Executors that the settings name.
@@ -105,6 +109,12 @@ impl Options {
             mcp: mcp_settings(settings),
             profile: profile(settings.profile),
             graphql: graphql_limits(limits),
+            documents: (settings.trusted_documents.clone(), settings.is_trusted_only),
+            patience: transport::Patience {
+                head: Duration::from_millis(limits.head_timeout_ms),
+                idle: Duration::from_millis(limits.idle_timeout_ms),
+                body: Duration::from_millis(limits.body_timeout_ms),
+            },
             transport: transport_settings(settings),
             endpoints: settings.executors.clone(),
             webhooks: webhook_pace(limits),
@@ -258,6 +268,7 @@ fn transport_settings(settings: &Settings) -> transport::Settings {
         write: Duration::from_millis(limits.ws_write_timeout_ms),
         close: Duration::from_millis(limits.ws_close_ms),
         recheck: Duration::from_millis(limits.ws_recheck_ms),
+        is_get_open: settings.profile == config::Profile::Development,
         metrics: settings.metrics,
     }
 }
@@ -300,6 +311,9 @@ pub enum Error {
     /// An executor cannot be used.
     #[error(transparent)]
     Executor(#[from] Unusable),
+    /// The trusted documents cannot be used.
+    #[error("trusted_documents: {path}: {1}", path = .0.display())]
+    Documents(PathBuf, String),
     /// The demo cannot run.
     #[error(transparent)]
     Demo(#[from] demo::Error),
@@ -320,7 +334,7 @@ pub struct Running {
     tasks: Tasks,
     closing: CancellationToken,
     over: CancellationToken,
-    served: JoinHandle<std::io::Result<()>>,
+    served: JoinHandle<()>,
     demo: Option<Demo>,
 }
 
@@ -330,8 +344,10 @@ pub struct Running {
 /// [`Error`] says why it did not start; then no port was opened, and recovery changed nothing of what it names.
 pub async fn start(options: Options) -> Result<Running, Error> {
     let (tasks, shutdown) = (Tasks::default(), options.shutdown);
+    let documents = documents(&options)?;
     let store = Store::open(&options.store).await?;
-    let started = begin(options, store.clone(), tasks.clone()).await;
+    // Boxed: it is the largest future of a start, and tests hold starts in theirs.
+    let started = Box::pin(begin(options, documents, store.clone(), tasks.clone())).await;
     if started.is_err() {
         let _left_alone = tasks.shutdown(shutdown).await;
         store.close().await?;
@@ -339,7 +355,22 @@ pub async fn start(options: Options) -> Result<Running, Error> {
     started
 }
 
-async fn begin(options: Options, store: Store, tasks: Tasks) -> Result<Running, Error> {
+fn documents(options: &Options) -> Result<graphql::Documents, Error> {
+    let (path, is_strict) = &options.documents;
+    let bad = |error: String| Error::Documents(path.clone().unwrap_or_default(), error);
+    let text = match path {
+        Some(path) => std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?,
+        None => "{}".to_owned(),
+    };
+    graphql::Documents::read(&text, *is_strict).map_err(|error| bad(error.to_string()))
+}
+
+async fn begin(
+    options: Options,
+    documents: graphql::Documents,
+    store: Store,
+    tasks: Tasks,
+) -> Result<Running, Error> {
     let membership = options.membership.clone();
     let epoch = store.epoch_allocate(&membership.server, membership.lapse, options.clock.now()).await?;
     crash::point("CP-56");
@@ -372,9 +403,10 @@ async fn begin(options: Options, store: Store, tasks: Tasks) -> Result<Running, 
     let is_open = store.token_count().await? == 0;
     let listener = listen(options.listen, is_open).await?;
     let address = listener.local_addr().map_err(|error| Error::Listen(options.listen, error))?;
-    let router = router(&options, &authority, &tasks, is_open);
+    let router = router(&options, &authority, documents, &tasks, is_open);
     authority.connect_agents(format!("http://{}/mcp", near(address)));
-    let served = tasks.spawn("serve", serve(listener, router, closing.clone()));
+    let served = serve(listener, router, options.patience, tasks.clone(), closing.clone());
+    let served = tasks.spawn("serve", served);
     if let Some(demo) = &demo {
         demo.start(&authority, address).await?;
     }
@@ -427,22 +459,35 @@ async fn listen(address: SocketAddr, is_open: bool) -> Result<TcpListener, Error
     TcpListener::bind(address).await.map_err(|error| Error::Listen(address, error))
 }
 
-fn router(options: &Options, authority: &Authority, tasks: &Tasks, is_open: bool) -> Router {
+fn router(
+    options: &Options,
+    authority: &Authority,
+    documents: graphql::Documents,
+    tasks: &Tasks,
+    is_open: bool,
+) -> Router {
     let schema = graphql::schema(authority.clone(), options.profile, &options.graphql);
     let settings = transport::Settings { is_loopback_only: is_open, ..options.transport.clone() };
     let closing = options.mcp.closing.clone();
-    let face = transport::router(authority.clone(), schema, options.graphql, settings, tasks.clone(), closing);
+    let (own, tasks) = (authority.clone(), tasks.clone());
+    let face = transport::router(own, schema, options.graphql, documents, settings, tasks, closing);
     face.merge(mcp::router(authority.clone(), options.mcp.clone()))
 }
 
-async fn serve(listener: TcpListener, router: Router, closing: CancellationToken) -> std::io::Result<()> {
+async fn serve(
+    listener: TcpListener,
+    router: Router,
+    patience: transport::Patience,
+    tasks: Tasks,
+    closing: CancellationToken,
+) {
     use axum::serve::ListenerExt;
     let listener = listener.tap_io(|stream| {
         if let Err(error) = mcp::watch_peer(stream) {
             tracing::debug!(%error, "a socket is not watched");
         }
     });
-    axum::serve(listener, router).with_graceful_shutdown(closing.cancelled_owned()).await
+    transport::serve(listener, router, patience, tasks, closing).await;
 }
 
 impl Running {

@@ -31,7 +31,10 @@ impl Tasks {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        self.tracker.spawn(future.instrument(tracing::debug_span!("task", name)))
+        let span = tracing::debug_span!("task", name);
+        // Where nobody asked for the names of tasks, a task goes on in the trace of who spawned it.
+        let span = if span.is_disabled() { tracing::Span::current() } else { span };
+        self.tracker.spawn(future.instrument(span))
     }
 
     /// Cancelled when the shutdown begins; loops end on it.

@@ -48,8 +48,9 @@ export class Process {
     throw new Error('the server ended before it listened');
   }
 
-  /** Ends the process and waits for its end. */
+  /** Ends the process, if it has not ended, and waits for its end. */
   async stop(signal) {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return this.#child.exitCode;
     const ended = new Promise((resolve) => this.#child.once('exit', (code) => resolve(code)));
     this.#child.kill(signal);
     return ended;

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use crate::dispatch::{Dispatch, Executor, Outcome, Revocation, Route};
 use crate::ids::{PendingId, Position, SessionId, TurnId};
@@ -74,7 +75,9 @@ impl Authority {
         turn: &TurnId,
         cancel: &CancellationToken,
     ) -> Dispatched {
-        let dispatched = self.drive_to_end(session, turn, cancel).await;
+        let span = tracing::info_span!("dispatch", %turn, outcome = tracing::field::Empty);
+        let dispatched = self.drive_to_end(session, turn, cancel).instrument(span.clone()).await;
+        span.record("outcome", dispatched.label());
         self.metrics().dispatched(dispatched.label());
         dispatched
     }

@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::time::Instant;
+use tracing::Instrument;
 
 use crate::ids::{Position, SessionId};
 use crate::lifecycle::{Command, Decision, Effect, Refusal, Stamp, decide};
@@ -28,7 +29,9 @@ impl Authority {
     /// caller that goes away cannot cut it in half.
     pub(super) async fn transact(&self, session: &SessionId, command: Command) -> Result<Passed, Error> {
         let (own, id) = (self.clone(), session.clone());
-        let task = self.0.parts.tasks.spawn("transact", async move { own.pass(&id, command).await });
+        let span = tracing::info_span!("transact", %session);
+        let task =
+            self.0.parts.tasks.spawn("transact", async move { own.pass(&id, command).instrument(span).await });
         task.await.map_err(|error| Error::internal(&error.to_string()))?
     }
 

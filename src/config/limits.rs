@@ -112,6 +112,9 @@ limits! {
     ping_period_ms = 15_000 in 100..=600_000, "ANSWERABLE_PING_PERIOD_MS", "Between two keep-alive comments of an MCP stream.";
     resume_grace_ms = 10_000 in 0..=600_000, "ANSWERABLE_RESUME_GRACE_MS", "How long a lost call of the older MCP era can be resumed.";
     body_bytes_max = 1_048_576 in 1_024..=104_857_600, "ANSWERABLE_BODY_BYTES_MAX", "Bytes of a request's body.";
+    head_timeout_ms = 10_000 in 10..=600_000, "ANSWERABLE_HEAD_TIMEOUT_MS", "How long the first request's head on a connection may take to come.";
+    idle_timeout_ms = 75_000 in 10..=3_600_000, "ANSWERABLE_IDLE_TIMEOUT_MS", "How long after a request the head of the next one on its connection may take to come; longer than proxies keep connections.";
+    body_timeout_ms = 30_000 in 10..=600_000, "ANSWERABLE_BODY_TIMEOUT_MS", "How long the body of a request may take to come.";
     query_timeout_ms = 10_000 in 100..=600_000, "ANSWERABLE_QUERY_TIMEOUT_MS", "How long a GraphQL query may run.";
     answer_wait_ms = 600_000 in 1_000..=86_400_000, "ANSWERABLE_ANSWER_WAIT_MS", "How long one GraphQL call may wait for an answer.";
     document_bytes_max = 32_768 in 256..=10_485_760, "ANSWERABLE_DOCUMENT_BYTES_MAX", "Bytes of a GraphQL document.";

@@ -109,9 +109,18 @@ pub struct Flags {
     /// What is logged, such as `info,answerable=debug` [default: info]
     #[arg(long, value_name = "DIRECTIVES", env = "ANSWERABLE_LOG_FILTER")]
     pub log_filter: Option<String>,
+    /// A JSON file of documents by their SHA-256, which requests may name instead of sending them [default: none]
+    #[arg(long, value_name = "FILE", env = "ANSWERABLE_TRUSTED_DOCUMENTS")]
+    pub trusted_documents: Option<PathBuf>,
+    /// Executes trusted documents only [default: false]
+    #[arg(long, value_name = "BOOL", env = "ANSWERABLE_ONLY_TRUSTED_DOCUMENTS", num_args = 0..=1, default_missing_value = "true")]
+    pub only_trusted_documents: Option<bool>,
     /// Who may read `/metrics` [default: operators]
     #[arg(long, env = "ANSWERABLE_METRICS")]
     pub metrics: Option<MetricsReaders>,
+    /// The collector that traces are sent to by OTLP over HTTP, such as `http://localhost:4318` [default: none]
+    #[arg(long, value_name = "URL", env = "ANSWERABLE_OTLP_ENDPOINT")]
+    pub otlp_endpoint: Option<String>,
     /// Every limit.
     #[command(flatten, next_help_heading = "Limits")]
     pub limits: LimitFlags,
@@ -127,7 +136,10 @@ struct File {
     profile: Option<Profile>,
     log_format: Option<LogFormat>,
     log_filter: Option<String>,
+    trusted_documents: Option<PathBuf>,
+    only_trusted_documents: Option<bool>,
     metrics: Option<MetricsReaders>,
+    otlp_endpoint: Option<String>,
     #[serde(default)]
     limits: LimitFile,
     #[serde(default)]
@@ -151,6 +163,12 @@ pub struct Settings {
     pub log_format: LogFormat,
     /// What is logged.
     pub log_filter: String,
+    /// The collector that traces are sent to.
+    pub otlp_endpoint: Option<String>,
+    /// The file of trusted documents.
+    pub trusted_documents: Option<PathBuf>,
+    /// Nothing but trusted documents is executed.
+    pub is_trusted_only: bool,
     /// Who may read the metrics.
     pub metrics: MetricsReaders,
     /// Every limit.
@@ -213,6 +231,9 @@ impl Settings {
             profile: flags.profile.or(file.profile).unwrap_or_default(),
             log_format: flags.log_format.or(file.log_format).unwrap_or_default(),
             log_filter: flags.log_filter.or(file.log_filter).unwrap_or_else(|| LOG_FILTER.into()),
+            trusted_documents: flags.trusted_documents.or(file.trusted_documents),
+            is_trusted_only: flags.only_trusted_documents.or(file.only_trusted_documents).unwrap_or_default(),
+            otlp_endpoint: flags.otlp_endpoint.or(file.otlp_endpoint),
             metrics: flags.metrics.or(file.metrics).unwrap_or_default(),
             limits: Limits::load(flags.limits, file.limits)?,
             executors: executors::load(file.executors)?,

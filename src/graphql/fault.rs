@@ -19,6 +19,10 @@ pub enum Code {
     BadRequest,
     /// An argument has a value that is not allowed.
     BadUserInput,
+    /// No trusted document has that hash.
+    DocumentUnknown,
+    /// Only trusted documents are executed, and this is none.
+    DocumentUntrusted,
     /// No valid credentials.
     Unauthenticated,
     /// The role may not do that.
@@ -39,12 +43,14 @@ pub enum Code {
 
 impl Code {
     /// Every code, in the order of the table.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::ParseFailed,
         Self::ValidationFailed,
         Self::LimitExceeded,
         Self::BadRequest,
         Self::BadUserInput,
+        Self::DocumentUnknown,
+        Self::DocumentUntrusted,
         Self::Unauthenticated,
         Self::Forbidden,
         Self::NotFound,
@@ -63,6 +69,8 @@ impl Code {
             Self::LimitExceeded => "LIMIT_EXCEEDED",
             Self::BadRequest => "BAD_REQUEST",
             Self::BadUserInput => "BAD_USER_INPUT",
+            Self::DocumentUnknown => "PERSISTED_QUERY_NOT_FOUND",
+            Self::DocumentUntrusted => "DOCUMENT_NOT_TRUSTED",
             Self::Unauthenticated => "UNAUTHENTICATED",
             Self::Forbidden => "FORBIDDEN",
             Self::NotFound => "NOT_FOUND",
@@ -89,6 +97,8 @@ impl Code {
             }
             Self::BadRequest => "The body or the query string is not a GraphQL request.",
             Self::BadUserInput => "An argument has a value that is not allowed; `argument` and `limit` say which.",
+            Self::DocumentUnknown => "No trusted document has that hash; send the document itself.",
+            Self::DocumentUntrusted => "Only trusted documents are executed here, and this is none.",
             Self::Unauthenticated => {
                 "There is no token, or it is unknown, expired, revoked or its session is over."
             }

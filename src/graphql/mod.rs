@@ -5,6 +5,7 @@
 mod base64;
 mod context;
 mod cursor;
+mod documents;
 mod fault;
 mod follow;
 mod limits;
@@ -25,6 +26,7 @@ use crate::authority::Authority;
 
 pub use base64::encode as base64;
 pub use context::{Receipts, enter};
+pub use documents::{Documents, Untrusted};
 pub use fault::{Code, error_table, failure, has_code, said, server_error};
 pub use follow::{Follow, cursor_text, follows_the_log};
 pub use limits::Limits;

@@ -12,8 +12,10 @@ use super::limits::Limits;
 /// A GraphQL request as it came.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Incoming {
-    /// The document.
+    /// The document; empty where only its hash was sent.
     pub query: String,
+    /// The SHA-256 of the document, by which it is trusted.
+    pub document_id: Option<String>,
     /// The operation, where the document has several.
     pub operation_name: Option<String>,
     /// Values of its variables.
@@ -45,19 +47,25 @@ impl From<Prepared> for Incoming {
     fn from(prepared: Prepared) -> Self {
         let Request { query, operation_name, variables, .. } = prepared.request;
         let Ok(Value::Object(variables)) = serde_json::to_value(variables) else { return Self::default() };
-        Self { query, operation_name, variables }
+        Self { query, document_id: None, operation_name, variables }
     }
 }
 
 impl Incoming {
     /// Reads the members of a request: `query` text, `operationName` text or null, `variables` and `extensions`
-    /// objects or null. Others are ignored.
+    /// objects or null. `documentId`, or `sha256Hash` of the extension `persistedQuery`, may take the place of
+    /// `query`. Others are ignored.
     ///
     /// # Errors
     /// The member that is not so.
     pub fn of_object(mut object: Map<String, Value>) -> Result<Self, ServerError> {
         let bad = |what: &str| Err(server_error(Code::BadRequest, what));
-        let Some(Value::String(query)) = object.remove("query") else { return bad("query must be a string") };
+        let document_id = document_id(&object)?;
+        let query = match object.remove("query") {
+            Some(Value::String(query)) => query,
+            None | Some(Value::Null) if document_id.is_some() => String::new(),
+            _ => return bad("query must be a string"),
+        };
         let operation_name = match object.remove("operationName") {
             None | Some(Value::Null) => None,
             Some(Value::String(name)) => Some(name),
@@ -69,9 +77,20 @@ impl Incoming {
             Some(_) => return bad("variables must be an object or null"),
         };
         match object.remove("extensions") {
-            None | Some(Value::Null | Value::Object(_)) => Ok(Self { query, operation_name, variables }),
+            None | Some(Value::Null | Value::Object(_)) => {
+                Ok(Self { query, document_id, operation_name, variables })
+            }
             Some(_) => bad("extensions must be an object or null"),
         }
+    }
+}
+
+fn document_id(object: &Map<String, Value>) -> Result<Option<String>, ServerError> {
+    let persisted = object.get("extensions").and_then(|extensions| extensions.get("persistedQuery"));
+    match object.get("documentId").or(persisted.and_then(|persisted| persisted.get("sha256Hash"))) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(id)) => Ok(Some(id.clone())),
+        Some(_) => Err(server_error(Code::BadRequest, "the hash of a document must be a string")),
     }
 }
 

@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt, stream};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
+use tracing::Instrument;
 
 use crate::access::Viewer;
 use crate::graphql::{
@@ -20,6 +21,7 @@ use crate::graphql::{
 use crate::metrics::{Outcome, Transport};
 
 use super::State as Server;
+use super::accept::is_late;
 use super::events::{self, Kept};
 use super::feed::Item;
 use super::media::Media;
@@ -63,8 +65,12 @@ async fn answer(server: &Arc<Server>, media: Media, request: Request) -> Result<
         Method::GET => queried(&request)?,
         _ => return rejected(StatusCode::METHOD_NOT_ALLOWED, Code::BadRequest, "send GET or POST"),
     };
-    let prepared =
-        prepare(&server.limits, incoming.clone()).map_err(|error| Rejected(unexecuted(media, &error), error))?;
+    if method == Method::GET && !server.settings.is_get_open && incoming.document_id.is_none() {
+        let message = "here GET takes trusted documents only, by their hash; send others by POST";
+        return rejected(StatusCode::METHOD_NOT_ALLOWED, Code::BadRequest, message);
+    }
+    let admitted = server.documents.admit(incoming).and_then(|incoming| prepare(&server.limits, incoming));
+    let prepared = admitted.map_err(|error| Rejected(unexecuted(media, &error), error))?;
     match (prepared.kind, method, media) {
         (Kind::Mutation, Method::GET, _) => {
             rejected(StatusCode::METHOD_NOT_ALLOWED, Code::BadRequest, "a mutation is sent by POST")
@@ -83,7 +89,8 @@ async fn answer(server: &Arc<Server>, media: Media, request: Request) -> Result<
 async fn execute(server: &Server, media: Media, prepared: Prepared, viewer: Viewer) -> Response {
     let start = Instant::now();
     let (request, receipts) = enter(prepared.request, &server.authority, viewer);
-    let executed = server.schema.execute(request);
+    let span = metering::span(media.transport(), prepared.kind);
+    let executed = server.schema.execute(request).instrument(span);
     let answer = match prepared.kind {
         Kind::Mutation => executed.await,
         _ => tokio::time::timeout(server.settings.query, executed).await.unwrap_or_else(|_elapsed| too_slow()),
@@ -171,6 +178,9 @@ async fn posted(server: &Server, request: Request) -> Result<Incoming, Rejected>
         Ok(body) => body,
         Err(error) if error.status() == StatusCode::PAYLOAD_TOO_LARGE => {
             return rejected(StatusCode::PAYLOAD_TOO_LARGE, Code::LimitExceeded, "the body is too large");
+        }
+        Err(error) if is_late(&error) => {
+            return rejected(StatusCode::REQUEST_TIMEOUT, Code::BadRequest, "the body did not come in time");
         }
         Err(_broken) => return rejected(StatusCode::BAD_REQUEST, Code::BadRequest, "the body cannot be read"),
     };

@@ -94,7 +94,9 @@ pub(super) fn read(text: &str) -> Result<FromClient, Close> {
         "subscribe" => {
             let id = id(&mut message)?;
             let request = object(payload)?.ok_or(Close::Invalid)?;
-            if !request.get("query").is_some_and(Value::is_string) {
+            // Without a document, only the name of one makes it a request.
+            let has_document = ["query", "documentId", "extensions"].iter().any(|key| request.contains_key(*key));
+            if !has_document || request.get("query").is_some_and(|query| !query.is_string() && !query.is_null()) {
                 return Err(Close::Invalid);
             }
             Ok(FromClient::Subscribe(id, Incoming::of_object(request).map_err(|error| error.message)))

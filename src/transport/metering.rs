@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use tokio::time::Instant;
 
 use crate::config::MetricsReaders;
-use crate::graphql::{is_request_error, said};
+use crate::graphql::{Kind, is_request_error, said};
 use crate::metrics::{MEDIA, Metrics, Outcome, Transport};
 
 use super::State as Server;
@@ -33,6 +33,11 @@ pub(super) async fn metrics(State(server): State<Arc<Server>>, headers: HeaderMa
         Ok(text) => ([(header::CONTENT_TYPE, MEDIA)], text).into_response(),
         Err(_unwritten) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
+}
+
+/// The span of a query or mutation. It has nothing of the document: its text may be an answer.
+pub(super) fn span(transport: Transport, kind: Kind) -> tracing::Span {
+    tracing::info_span!("graphql", transport = transport.label(), ?kind)
 }
 
 /// A query or mutation was answered.

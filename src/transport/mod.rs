@@ -1,6 +1,7 @@
 //! What the port answers: GraphQL over HTTP, WebSocket and SSE, health, and a page to answer on. MCP is merged in by
 //! `serve`. May import: graphql, authority, access, tasks, metrics, config.
 
+mod accept;
 mod credentials;
 mod events;
 mod feed;
@@ -26,8 +27,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::authority::Authority;
 use crate::config::MetricsReaders;
-use crate::graphql::{self, Schema};
+use crate::graphql::{self, Documents, Schema};
 use crate::tasks::Tasks;
+
+pub use accept::{Patience, serve};
 
 use credentials::Credentials;
 use feed::Feeds;
@@ -70,6 +73,8 @@ pub struct Settings {
     pub close: Duration,
     /// How often a socket's access is looked at again.
     pub recheck: Duration,
+    /// GET takes any document, and not only trusted ones.
+    pub is_get_open: bool,
     /// Who may read the metrics.
     pub metrics: MetricsReaders,
 }
@@ -78,6 +83,7 @@ struct State {
     authority: Authority,
     schema: Schema,
     limits: graphql::Limits,
+    documents: Documents,
     settings: Settings,
     tasks: Tasks,
     closing: CancellationToken,
@@ -93,6 +99,7 @@ pub fn router(
     authority: Authority,
     schema: Schema,
     limits: graphql::Limits,
+    documents: Documents,
     settings: Settings,
     tasks: Tasks,
     closing: CancellationToken,
@@ -101,7 +108,18 @@ pub fn router(
     let feeds = Feeds::new(authority.clone(), schema.clone(), limits, tasks.clone(), settings.feed_max);
     let credentials = Credentials::new(authority.clone(), tasks.clone(), settings.recheck);
     let slots = Slots::new(settings.connections_max, settings.connections_each_max);
-    let state = Arc::new(State { authority, schema, limits, settings, tasks, closing, feeds, credentials, slots });
+    let state = Arc::new(State {
+        authority,
+        schema,
+        limits,
+        documents,
+        settings,
+        tasks,
+        closing,
+        feeds,
+        credentials,
+        slots,
+    });
     Router::new()
         .route("/", get(page::page))
         .route("/icon.svg", get(page::page))

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 use tokio::time::Instant;
+use tracing::Instrument;
 
 use crate::access::Viewer;
 use crate::graphql::{Kind, Prepared, Receipts, enter, finish, is_request_error};
@@ -33,7 +34,7 @@ pub(super) async fn run(
 ) {
     let (kind, start) = (prepared.kind, Instant::now());
     let (request, receipts) = enter(prepared.request, &server.authority, viewer);
-    let executed = server.schema.execute(request);
+    let executed = server.schema.execute(request).instrument(metering::span(Transport::Socket, kind));
     let response = match kind {
         Kind::Mutation => executed.await,
         Kind::Query | Kind::Subscription => tokio::time::timeout(server.settings.query, executed)

@@ -215,7 +215,8 @@ impl Session {
         }
         let viewer = held.viewer().clone();
         let incoming = incoming.map_err(|message| server_error(Code::BadRequest, message));
-        let prepared = match incoming.and_then(|incoming| prepare(&self.server.limits, incoming)) {
+        let admitted = incoming.and_then(|incoming| self.server.documents.admit(incoming));
+        let prepared = match admitted.and_then(|incoming| prepare(&self.server.limits, incoming)) {
             Ok(prepared) => prepared,
             Err(error) => {
                 metering::rejected(self.server.authority.metrics(), Transport::Socket, &error);

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 
 import { Process } from '../process.mjs';
 
-const server = new Process({ ANSWERABLE_SSE_HEARTBEAT_MS: '100', ANSWERABLE_CONNECTIONS_EACH_MAX: '3' });
+const server = new Process({ ANSWERABLE_PROFILE: 'development', ANSWERABLE_SSE_HEARTBEAT_MS: '100', ANSWERABLE_CONNECTIONS_EACH_MAX: '3' });
 before(() => server.start());
 after(() => server.stop('SIGTERM'));
 

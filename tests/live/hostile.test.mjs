@@ -47,6 +47,12 @@ test('there is no GraphQL editor', async () => {
   }
 });
 
+test('GET executes no document that is not trusted', async () => {
+  for (const query of ['{ __typename }', '{ tasks(first: 1) { edges { cursor } } }']) {
+    assert.equal((await fetch(`${url()}?${new URLSearchParams({ query })}`)).status, 405);
+  }
+});
+
 test('nothing is written by GET, whatever the operation is called', async () => {
   for (const query of ['mutation { createTask(input: { title: "x" }) { __typename } }', 'mutation Query { createTask(input: { title: "x" }) { __typename } }']) {
     assert.equal((await fetch(`${url()}?${new URLSearchParams({ query })}`)).status, 405);

@@ -11,7 +11,8 @@ const JSON_TYPE = 'application/json';
 const GRAPHQL_TYPE = 'application/graphql-response+json';
 const QUERY = '{ __typename }';
 
-const server = new Process();
+// GET with any document is open in this profile only; hostile.test.mjs shows that production refuses it.
+const server = new Process({ ANSWERABLE_PROFILE: 'development' });
 before(() => server.start());
 after(() => server.stop('SIGTERM'));
 
