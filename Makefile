@@ -11,11 +11,11 @@ run: build
 build: web-build
 	cargo build --release --locked
 
-# The page that the binary serves at `/`. Without npm, or with a Node that is too old for it, a small page takes its
-# place.
+# The page that the binary serves at `/`, and GraphiQL, which it serves in development. Without npm, or with a Node
+# that is too old for it, a small page takes the place of the one, and the other is not there.
 HAS_NODE := $(shell command -v npm >/dev/null && node -e 'const [major, minor] = process.versions.node.split(".").map(Number); process.exit(major > 20 || (major === 20 && minor >= 19) ? 0 : 1)' 2>/dev/null && echo yes)
 web-build:
-	@if [ "$(HAS_NODE)" = yes ]; then $(MAKE) --no-print-directory web-example/dist/index.html; \
+	@if [ "$(HAS_NODE)" = yes ]; then $(MAKE) --no-print-directory web-example/dist/index.html graphiql/dist/index.html; \
 		else echo "no npm with Node 20.19 or newer: the binary has the small page"; fi
 
 WEB_SOURCES := $(shell find web-example/src web-example/public -type f 2>/dev/null) \
@@ -23,6 +23,13 @@ WEB_SOURCES := $(shell find web-example/src web-example/public -type f 2>/dev/nu
 
 web-example/dist/index.html: web-example/node_modules $(WEB_SOURCES)
 	cd web-example && npm run --silent build
+
+graphiql/dist/index.html: graphiql/node_modules graphiql/index.html graphiql/vite.config.js $(wildcard graphiql/src/*)
+	cd graphiql && npm run --silent build
+
+graphiql/node_modules: graphiql/package-lock.json
+	cd graphiql && npm ci --no-audit --no-fund
+	@touch $@
 
 web-example/node_modules: web-example/package-lock.json
 	cd web-example && npm ci --no-audit --no-fund

@@ -1,4 +1,5 @@
-//! Puts the built web example into the binary: a table of its files, empty where it was not built.
+//! Puts the built web example and the built GraphiQL into the binary: a table of their files, without those of what
+//! was not built.
 //! May import: nothing.
 
 use std::collections::hash_map::DefaultHasher;
@@ -8,32 +9,36 @@ use std::fs;
 use std::hash::{Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 
-const FOLDER: &str = "web-example/dist";
+/// Folders of built files, and under which path each is served.
+const FOLDERS: [(&str, &str); 2] = [("web-example/dist", ""), ("graphiql/dist", "/graphiql")];
 
 #[expect(clippy::disallowed_methods, reason = "cargo tells a build script where to write by the environment")]
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed={FOLDER}");
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut found = Vec::new();
-    collect(&root.join(FOLDER), &mut found)?;
-    found.sort();
-    // A page without what it loads is worse than none.
-    let is_built = found.iter().any(|path| path.ends_with("index.html"));
     let mut table = "pub(super) const FILES: &[File] = &[\n".to_owned();
-    for path in found.iter().filter(|_| is_built) {
-        let name = path.strip_prefix(root.join(FOLDER))?.to_string_lossy().replace('\\', "/");
-        let mut hasher = DefaultHasher::new();
-        fs::read(path)?.hash(&mut hasher);
-        let tag = format!("\"{:016x}\"", hasher.finish());
-        writeln!(
-            table,
-            "    File {{ path: {:?}, tag: {tag:?}, bytes: include_bytes!({path:?}) }},",
-            format!("/{name}")
-        )?;
+    for (folder, path) in FOLDERS {
+        println!("cargo::rerun-if-changed={folder}");
+        list(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), path, &mut table)?;
     }
     table.push_str("];\n");
     fs::write(PathBuf::from(std::env::var("OUT_DIR")?).join("web.rs"), table)?;
+    Ok(())
+}
+
+/// Writes a row for each file of a page, if the page was built: one without what it loads is worse than none.
+fn list(root: &Path, served: &str, table: &mut String) -> Result<(), Box<dyn Error>> {
+    let mut found = Vec::new();
+    collect(root, &mut found)?;
+    found.sort();
+    let is_built = found.iter().any(|path| path.ends_with("index.html"));
+    for path in found.iter().filter(|_| is_built) {
+        let name = path.strip_prefix(root)?.to_string_lossy().replace('\\', "/");
+        let mut hasher = DefaultHasher::new();
+        fs::read(path)?.hash(&mut hasher);
+        let tag = format!("\"{:016x}\"", hasher.finish());
+        let at = format!("{served}/{name}");
+        writeln!(table, "    File {{ path: {at:?}, tag: {tag:?}, bytes: include_bytes!({path:?}) }},")?;
+    }
     Ok(())
 }
 

@@ -269,6 +269,7 @@ fn transport_settings(settings: &Settings) -> transport::Settings {
         close: Duration::from_millis(limits.ws_close_ms),
         recheck: Duration::from_millis(limits.ws_recheck_ms),
         is_get_open: settings.profile == config::Profile::Development,
+        is_graphiql_on: settings.profile == config::Profile::Development,
         metrics: settings.metrics,
     }
 }

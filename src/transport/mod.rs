@@ -75,6 +75,8 @@ pub struct Settings {
     pub recheck: Duration,
     /// GET takes any document, and not only trusted ones.
     pub is_get_open: bool,
+    /// There is a GraphiQL.
+    pub is_graphiql_on: bool,
     /// Who may read the metrics.
     pub metrics: MetricsReaders,
 }
@@ -120,7 +122,14 @@ pub fn router(
         credentials,
         slots,
     });
+    let graphiql = match state.settings.is_graphiql_on {
+        true => Router::new()
+            .route("/graphiql", get(page::graphiql))
+            .route("/graphiql/assets/{name}", get(page::graphiql)),
+        false => Router::new(),
+    };
     Router::new()
+        .merge(graphiql)
         .route("/", get(page::page))
         .route("/icon.svg", get(page::page))
         .route("/assets/{name}", get(page::page))

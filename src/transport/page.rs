@@ -1,5 +1,5 @@
-//! The page at `/`: the web example where it was built into this binary, else one small file that does without.
-//! Nothing of either comes from elsewhere. May import: nothing of this crate.
+//! The page at `/`: the web example where it was built into this binary, else one small file that does without. And
+//! GraphiQL, for development. Nothing of any comes from elsewhere. May import: nothing of this crate.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
@@ -18,6 +18,10 @@ const PAGE: &str = include_str!("page.html");
 /// Only this server's own files run, and nobody may frame them.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/// The same for GraphiQL, whose editor makes its styles as it goes and works in the background.
+const EDITOR: &str = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self' 'unsafe-inline'; \
+                      font-src 'self' data:; img-src 'self' data:; connect-src 'self'; base-uri 'none'; \
+                      form-action 'none'; frame-ancestors 'none'";
 /// The same for the small file, which has its script and style within.
 const INLINE: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -25,8 +29,8 @@ const INLINE: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 
 /// Serves it, and what it loads.
 pub(super) async fn page(uri: Uri, headers: HeaderMap) -> Response {
     let path = if uri.path() == "/" { "/index.html" } else { uri.path() };
-    match FILES.iter().find(|file| file.path == path) {
-        Some(file) => serve(file, &headers),
+    match find(path) {
+        Some(file) => serve(file, POLICY, &headers),
         None if uri.path() == "/" => {
             (guarded(INLINE), [(header::CONTENT_TYPE, media(path))], PAGE).into_response()
         }
@@ -34,12 +38,27 @@ pub(super) async fn page(uri: Uri, headers: HeaderMap) -> Response {
     }
 }
 
-fn serve(file: &File, headers: &HeaderMap) -> Response {
+/// Serves GraphiQL, and what it loads.
+pub(super) async fn graphiql(uri: Uri, headers: HeaderMap) -> Response {
+    let path = if uri.path() == "/graphiql" { "/graphiql/index.html" } else { uri.path() };
+    match find(path) {
+        Some(file) => serve(file, EDITOR, &headers),
+        None => {
+            (StatusCode::NOT_FOUND, "this binary was built without npm, and so without GraphiQL\n").into_response()
+        }
+    }
+}
+
+fn find(path: &str) -> Option<&'static File> {
+    FILES.iter().find(|file| file.path == path)
+}
+
+fn serve(file: &File, policy: &'static str, headers: &HeaderMap) -> Response {
     let is_known = headers.get(header::IF_NONE_MATCH).is_some_and(|tag| tag == file.tag);
     let status = if is_known { StatusCode::NOT_MODIFIED } else { StatusCode::OK };
     let body = if is_known { Body::empty() } else { Body::from(file.bytes) };
     let about = [(header::CONTENT_TYPE, media(file.path)), (header::ETAG, file.tag)];
-    (status, guarded(POLICY), about, body).into_response()
+    (status, guarded(policy), about, body).into_response()
 }
 
 fn guarded(policy: &'static str) -> [(HeaderName, HeaderValue); 4] {
@@ -58,6 +77,7 @@ fn media(path: &str) -> &'static str {
         Some("js") => "text/javascript; charset=utf-8",
         Some("css") => "text/css; charset=utf-8",
         Some("svg") => "image/svg+xml",
+        Some("ttf") => "font/ttf",
         _ => "application/octet-stream",
     }
 }
@@ -70,16 +90,24 @@ mod tests {
     fn what_a_browser_holds_already_is_not_sent_again() {
         let file = File { path: "/a.js", tag: "\"1\"", bytes: b"1" };
         let mut headers = HeaderMap::new();
-        assert_eq!(serve(&file, &headers).status(), StatusCode::OK);
+        assert_eq!(serve(&file, POLICY, &headers).status(), StatusCode::OK);
         headers.insert(header::IF_NONE_MATCH, HeaderValue::from_static("\"1\""));
-        assert_eq!(serve(&file, &headers).status(), StatusCode::NOT_MODIFIED);
+        assert_eq!(serve(&file, POLICY, &headers).status(), StatusCode::NOT_MODIFIED);
         headers.insert(header::IF_NONE_MATCH, HeaderValue::from_static("\"0\""));
-        assert_eq!(serve(&file, &headers).status(), StatusCode::OK);
+        assert_eq!(serve(&file, POLICY, &headers).status(), StatusCode::OK);
     }
 
     #[test]
     fn the_web_example_runs_no_script_or_style_that_stands_in_a_page() {
         assert!(!POLICY.contains("unsafe"));
         assert!(POLICY.starts_with("default-src 'none'"));
+    }
+
+    #[test]
+    fn no_page_loads_or_tells_anything_elsewhere() {
+        for policy in [POLICY, EDITOR, INLINE] {
+            assert!(policy.starts_with("default-src 'none'") && policy.contains("connect-src 'self'"), "{policy}");
+            assert!(!policy.contains("http") && !policy.contains('*'), "{policy}");
+        }
     }
 }
