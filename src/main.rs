@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use answerable::config::{self, Flags, Settings};
 use answerable::serve::{self, Options};
-use answerable::{cli, demo, dispatch, graphql, mcp, telemetry};
+use answerable::{cli, demo, dispatch, graphql, mcp, telemetry, transport};
 use clap::{Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -111,8 +111,9 @@ async fn run_server(flags: Flags, is_demo: bool) -> ExitCode {
         Ok(settings) => settings,
         Err(error) => return fail(&error, BAD_SETTINGS),
     };
+    let caps = [mcp::LOG_CAP, transport::LOG_CAP].join(",");
     let (format, filter, collector) = (settings.log_format, &settings.log_filter, &settings.otlp_endpoint);
-    let telemetry = match telemetry::start(format, filter, mcp::LOG_CAP, collector.as_deref()) {
+    let telemetry = match telemetry::start(format, filter, &caps, collector.as_deref()) {
         Ok(telemetry) => telemetry,
         Err(error) => return fail(&error, BAD_SETTINGS),
     };

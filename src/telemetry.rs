@@ -6,7 +6,7 @@ use opentelemetry_otlp::{ExporterBuildError, Protocol, SpanExporter, WithExportC
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use tracing::Subscriber;
-use tracing_subscriber::filter::{LevelFilter, ParseError, Targets};
+use tracing_subscriber::filter::{FilterExt, LevelFilter, ParseError, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -43,16 +43,14 @@ impl Telemetry {
 }
 
 /// Starts the log of this process with a filter such as `info,answerable=debug`; a second call changes nothing.
-/// `caps` are directives that nothing overrides. `collector`: where OTLP over HTTP is spoken, such as
+/// `caps` are directives above which nothing is written, whatever the filter says. `collector`: where OTLP over HTTP is spoken, such as
 /// `http://localhost:4318`; without it no trace is made.
 ///
 /// # Errors
 /// The filter, a cap or the collector's address cannot be used.
 pub fn start(format: LogFormat, filter: &str, caps: &str, collector: Option<&str>) -> Result<Telemetry, Error> {
-    let mut filter = EnvFilter::builder().parse(filter)?;
-    for cap in caps.split(',').filter(|cap| !cap.is_empty()) {
-        filter = filter.add_directive(cap.parse()?);
-    }
+    let caps: Targets = caps.parse()?;
+    let filter = EnvFilter::builder().parse(filter)?.and(caps.with_default(LevelFilter::TRACE));
     let provider = collector.map(provider).transpose()?;
     let log = fmt::layer().with_writer(std::io::stderr);
     let log = match format {

@@ -16,9 +16,13 @@ export class Process {
   #address = '127.0.0.1:0';
   database = join(mkdtempSync(join(tmpdir(), 'answerable-')), 'answerable.db');
 
-  /** `env`: settings that differ from the usual ones. */
-  constructor(env = {}) {
+  /** What the server logged, if it is kept; else it goes where everything goes. */
+  log = '';
+
+  /** `env`: settings that differ from the usual ones. `keepsLog`: what is logged is not shown but kept. */
+  constructor(env = {}, { keepsLog = false } = {}) {
     this.#env = { ...process.env, ...env };
+    this.keepsLog = keepsLog;
   }
 
   /** Host and port, the same after a restart. */
@@ -33,7 +37,8 @@ export class Process {
   /** Resolves when the port is open. A second start uses the same address and database. */
   async start(...flags) {
     const args = ['serve', '--listen', this.#address, '--database', `sqlite:${this.database}`, ...flags];
-    const child = spawn(BINARY, args, { env: this.#env, stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(BINARY, args, { env: this.#env, stdio: ['ignore', 'pipe', this.keepsLog ? 'pipe' : 'inherit'] });
+    child.stderr?.setEncoding('utf8').on('data', (part) => (this.log += part));
     this.#child = child;
     running.add(child);
     child.once('exit', () => running.delete(child));

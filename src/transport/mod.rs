@@ -36,6 +36,9 @@ use credentials::Credentials;
 use feed::Feeds;
 use slots::Slots;
 
+/// Cap of the log: above this level whole frames of sockets are written, and answers are in them (H-20).
+pub const LOG_CAP: &str = "tungstenite=debug,tokio_tungstenite=debug";
+
 /// Bounds of the transports.
 #[derive(Clone, Debug)]
 pub struct Settings {

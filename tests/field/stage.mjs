@@ -79,14 +79,15 @@ class Agent {
 export class Stage extends Process {
   #flags;
 
-  static async open(t, { script = [], flags = [], env = {} } = {}) {
-    const stage = new Stage(env);
+  /** `filter`: what is logged; more than warnings is kept and not shown. */
+  static async open(t, { script = [], flags = [], env = {}, filter = 'warn' } = {}) {
+    const stage = new Stage(env, { keepsLog: filter !== 'warn' });
     stage.agent = new Agent(script);
     await new Promise((resolve) => stage.agent.http.listen(0, '127.0.0.1', resolve));
     const config = stage.database.replace('answerable.db', 'settings.toml');
     const url = `http://127.0.0.1:${stage.agent.http.address().port}/`;
     writeFileSync(config, `[executors.platform]\nkind = "webhook"\nurl = "${url}"\nsecret = "${SECRET}"\nallow_private = true\n`);
-    stage.#flags = ['--config', config, '--log-filter', 'warn', ...flags];
+    stage.#flags = ['--config', config, '--log-filter', filter, ...flags];
     t.after(() => stage.end());
     return stage.up();
   }
