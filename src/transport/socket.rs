@@ -106,25 +106,36 @@ struct Pings {
 /// Why the session ends.
 enum Over {
     Close(Close),
+    /// What came is no WebSocket, or a message longer than is ever read. A peer that went without a word looks the
+    /// same, so it is not counted.
+    Broken,
     /// The peer is gone.
     Gone,
 }
 
 impl Session {
     async fn run(mut self, mut answers: mpsc::Receiver<Sent>) {
-        if let Err(Over::Close(close)) = self.talk(&mut answers).await {
-            self.server.authority.metrics().closed(close.label());
-            let (code, reason) = close.frame();
-            let frame = CloseFrame { code, reason: reason.into() };
-            let close = async {
-                self.socket.send(Message::Close(Some(frame))).await?;
-                // What the peer still says is heard, or its reason would be lost with a broken connection.
-                while self.socket.recv().await.transpose()?.is_some() {}
-                Ok::<_, axum::Error>(())
-            };
-            // Either the peer hears it in time, or it is gone already.
-            let _gone = tokio::time::timeout(self.server.settings.close, close).await;
+        match self.talk(&mut answers).await {
+            Err(Over::Close(close)) => {
+                self.server.authority.metrics().closed(close.label());
+                self.close(close).await;
+            }
+            Err(Over::Broken) => self.close(Close::Invalid).await,
+            Ok(()) | Err(Over::Gone) => {}
         }
+    }
+
+    async fn close(&mut self, close: Close) {
+        let (code, reason) = close.frame();
+        let frame = CloseFrame { code, reason: reason.into() };
+        let close = async {
+            self.socket.send(Message::Close(Some(frame))).await?;
+            // What the peer still says is heard, or its reason would be lost with a broken connection.
+            while self.socket.recv().await.transpose()?.is_some() {}
+            Ok::<_, axum::Error>(())
+        };
+        // Either the peer hears it in time, or it is gone already.
+        let _gone = tokio::time::timeout(self.server.settings.close, close).await;
     }
 
     async fn talk(&mut self, answers: &mut mpsc::Receiver<Sent>) -> Result<(), Over> {
@@ -151,7 +162,8 @@ impl Session {
                         Some(Ok(Message::Text(_) | Message::Binary(_))) => return Err(Over::Close(Close::Invalid)),
                         Some(Ok(Message::Ping(_))) => self.count_ping()?,
                         Some(Ok(Message::Pong(_))) => {}
-                        Some(Ok(Message::Close(_)) | Err(_)) | None => return Err(Over::Gone),
+                        Some(Err(_)) => return Err(Over::Broken),
+                        Some(Ok(Message::Close(_))) | None => return Err(Over::Gone),
                     }
                 }
                 Some(sent) = answers.recv() => self.pass(sent).await?,

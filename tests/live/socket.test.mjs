@@ -14,15 +14,13 @@ const server = new Process({ ANSWERABLE_WS_INIT_TIMEOUT_MS: '400', ANSWERABLE_WS
 before(() => server.start());
 after(() => server.stop('SIGTERM'));
 
-const url = () => `ws://${server.address}/graphql/ws`;
-
 /** A raw socket that keeps what it heard. */
 class Peer {
   #heard = [];
   #waiting = [];
 
-  constructor(options = {}, protocols = PROTOCOL) {
-    this.socket = new WebSocket(url(), protocols, options);
+  constructor({ process = server, ...options } = {}, protocols = PROTOCOL) {
+    this.socket = new WebSocket(`ws://${process.address}/graphql/ws`, protocols, options);
     this.opened = new Promise((resolve, reject) => {
       this.socket.once('open', resolve);
       this.socket.once('error', reject);
@@ -113,6 +111,25 @@ describe('opening', () => {
     await assert.rejects(new Peer({ headers: { host: 'evil.example' } }).opened, /403/);
   });
 
+  test('a page of this server itself, by its public name too, is let in', async () => {
+    const own = await new Process({ ANSWERABLE_PUBLIC_HOST: 'answers.example.org' }).start();
+    const pages = [{ origin: `http://${own.address}` }, { origin: 'https://answers.example.org', headers: { host: 'answers.example.org' } }];
+    for (const page of pages) await (await Peer.initialised(undefined, { process: own, ...page })).end();
+    await own.stop('SIGTERM');
+  });
+
+  test('sockets of one caller beyond the limit are closed with 1013, those beyond all limits get no socket', async () => {
+    const own = await new Process({ ANSWERABLE_CONNECTIONS_EACH_MAX: '2', ANSWERABLE_CONNECTIONS_MAX: '3' }).start();
+    const process = { process: own };
+    const open = [await Peer.initialised(undefined, process), await Peer.initialised(undefined, process)];
+    const third = await Peer.open(process);
+    await assert.rejects(new Peer(process).opened, /503/);
+    third.say({ type: 'connection_init' });
+    await closesWith(1013, third);
+    await Promise.all(open.map((peer) => peer.end()));
+    await own.stop('SIGTERM');
+  });
+
   test('a socket that does not introduce itself in time is closed with 4408', async () => {
     await closesWith(4408, await Peer.open());
   });
@@ -147,6 +164,14 @@ describe('opening', () => {
     other.say({ type: 'connection_init' });
     await closesWith(4403, other);
   });
+
+  test('the token of the payload goes before the one of the header', async () => {
+    const own = await new Process().start();
+    const headers = { authorization: 'Bearer nonsense' };
+    const { a } = await own.graphql('mutation { a: createToken(input: { role: OPERATOR, name: "a" }) { ... on CreateTokenPayload { token } } }');
+    await (await Peer.initialised({ authorization: `Bearer ${a.token}` }, { process: own, headers })).end();
+    await own.stop('SIGTERM');
+  });
 });
 
 describe('pings', () => {
@@ -165,6 +190,15 @@ describe('pings', () => {
     for (let n = 0; n < 50; n += 1) peer.say({ type: 'ping' });
     await closesWith(4400, peer);
   });
+});
+
+test('a socket whose client hears no pings is given up, and one that answers them stays', async () => {
+  const own = await new Process({ ANSWERABLE_WS_PING_MS: '200' }).start();
+  const [deaf, live] = await Promise.all([false, true].map((autoPong) => Peer.initialised(undefined, { process: own, autoPong })));
+  await closesWith(1006, deaf);
+  assert.equal(live.socket.readyState, WebSocket.OPEN);
+  await live.end();
+  await own.stop('SIGTERM');
 });
 
 describe('what is no message of the protocol closes with 4400', () => {
@@ -193,6 +227,19 @@ describe('what is no message of the protocol closes with 4400', () => {
       await closesWith(4400, peer);
     });
   }
+
+  test('text that is no UTF-8', async () => {
+    const peer = await Peer.initialised();
+    peer.socket.send(Buffer.from([0x22, 0xff, 0x22]), { binary: false });
+    await closesWith(4400, peer);
+  });
+
+  test('a message in pieces that has no end', async () => {
+    const peer = await Peer.initialised();
+    const more = () => peer.socket.readyState === WebSocket.OPEN && peer.socket.send('x'.repeat(60_000), { fin: false }, () => setTimeout(more, 5));
+    more();
+    await closesWith(4400, peer);
+  });
 });
 
 describe('operations', () => {
@@ -383,6 +430,17 @@ describe('ends', () => {
     await Promise.all(followers.map(({ started }) => started));
     assert.equal(await own.stop('SIGTERM'), 0);
     assert.deepEqual(await Promise.all(followers.map(({ closed }) => closed)), Array(20).fill(1001));
+  });
+
+  test('a token that expires ends its socket with 4403, and opens none', async () => {
+    const own = await new Process().start();
+    const made = await own.graphql('mutation { a: createToken(input: { role: OPERATOR, name: "a", expiresInSeconds: 2 }) { ... on CreateTokenPayload { token } } }');
+    const { token } = made.a;
+    const { started, closed } = follow(own.address, TASKS, { token });
+    await started;
+    assert.equal(await closed, 4403);
+    assert.equal(await follow(own.address, TASKS, { token }).closed, 4403);
+    await own.stop('SIGTERM');
   });
 
   test('a token that is taken back ends its socket with 4403', async () => {
