@@ -239,6 +239,7 @@ fn graphql_limits(limits: &config::Limits) -> graphql::Limits {
         nesting_max: count(limits.nesting_max),
         depth_max: count(limits.depth_max),
         recursion_max: count(limits.recursion_max),
+        selections_max: count(limits.selections_max),
         root_fields_max: count(limits.root_fields_max),
         aliases_max: count(limits.aliases_max),
         directives_max: count(limits.directives_max),

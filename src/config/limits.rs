@@ -122,6 +122,7 @@ limits! {
     nesting_max = 64 in 4..=1_000, "ANSWERABLE_NESTING_MAX", "Nested brackets of a document or JSON body.";
     depth_max = 12 in 2..=100, "ANSWERABLE_DEPTH_MAX", "Nested fields of a document; introspection is exempt.";
     recursion_max = 32 in 4..=1_000, "ANSWERABLE_RECURSION_MAX", "Nested selections of a document with its fragments.";
+    selections_max = 10_000 in 10..=10_000_000, "ANSWERABLE_SELECTIONS_MAX", "Selections of a document, those of a fragment as often as it is used.";
     root_fields_max = 20 in 1..=1_000, "ANSWERABLE_ROOT_FIELDS_MAX", "Root fields of a document.";
     aliases_max = 100 in 0..=10_000, "ANSWERABLE_ALIASES_MAX", "Aliases of a document.";
     directives_max = 20 in 0..=10_000, "ANSWERABLE_DIRECTIVES_MAX", "Directives of a document.";

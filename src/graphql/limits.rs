@@ -23,6 +23,8 @@ pub struct Limits {
     pub depth_max: usize,
     /// Nested selections with fragments.
     pub recursion_max: usize,
+    /// Selections that are looked at; fragments can multiply them beyond any document's length.
+    pub selections_max: usize,
     /// Fields of the root, with those of fragments.
     pub root_fields_max: usize,
     /// Aliases of a document.
@@ -45,6 +47,7 @@ impl Default for Limits {
             nesting_max: 64,
             depth_max: 12,
             recursion_max: 32,
+            selections_max: 10_000,
             root_fields_max: 20,
             aliases_max: 100,
             directives_max: 20,
@@ -54,9 +57,6 @@ impl Default for Limits {
         }
     }
 }
-
-/// Selections that are looked at, at most; fragments can multiply them beyond any document's length.
-const SELECTIONS_MAX: usize = 10_000;
 
 fn exceeded(what: &str, limit: usize) -> ServerError {
     let mut error = server_error(Code::LimitExceeded, format!("{what} is limited to {limit}"));
@@ -141,7 +141,7 @@ impl<'a> Count<'a> {
         let deeper = Level { recursion: level.recursion.saturating_add(1), ..level };
         for selection in &set.node.items {
             self.selections = self.selections.saturating_add(1);
-            check("the number of selections", self.selections, SELECTIONS_MAX)?;
+            check("the number of selections", self.selections, self.limits.selections_max)?;
             self.directives(selection.node.directives().len())?;
             match &selection.node {
                 Selection::InlineFragment(inline) => self.walk(&inline.node.selection_set, deeper, root)?,
