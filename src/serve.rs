@@ -364,7 +364,8 @@ fn documents(options: &Options) -> Result<graphql::Documents, Error> {
         Some(path) => std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?,
         None => "{}".to_owned(),
     };
-    graphql::Documents::read(&text, *is_strict).map_err(|error| bad(error.to_string()))
+    let listed = graphql::Documents::read(&text, *is_strict).map_err(|error| bad(error.to_string()))?;
+    Ok(listed.and(transport::page_documents().into_values()))
 }
 
 async fn begin(

@@ -1,5 +1,6 @@
 //! Trusted documents: a request may name one by the SHA-256 of its text instead of sending it; in strict mode no
-//! other document is executed. The list is a file of the deployment, and nothing that a client sends adds to it.
+//! other document is executed. The list is a file of the deployment and the documents of its own page; nothing that a
+//! client sends adds to it.
 //! May import: nothing of this crate outside this room.
 
 use std::collections::{BTreeMap, HashMap};
@@ -54,6 +55,14 @@ impl Documents {
             by_hash.insert(hash, document);
         }
         Ok(Self { by_hash: Arc::new(by_hash), is_strict })
+    }
+
+    /// Trusts these too.
+    #[must_use]
+    pub fn and(mut self, more: impl IntoIterator<Item = String>) -> Self {
+        let more = more.into_iter().map(|document| (hash(&document), document));
+        Arc::make_mut(&mut self.by_hash).extend(more);
+        self
     }
 
     /// Gives a request that names its document the text, and keeps out what is not trusted.

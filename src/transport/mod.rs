@@ -31,6 +31,7 @@ use crate::graphql::{self, Documents, Schema};
 use crate::tasks::Tasks;
 
 pub use accept::{Patience, serve};
+pub use page::page_documents;
 
 use credentials::Credentials;
 use feed::Feeds;

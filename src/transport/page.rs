@@ -1,6 +1,8 @@
 //! The page at `/`: the web example where it was built into this binary, else one small file that does without. And
 //! GraphiQL, for development. Nothing of any comes from elsewhere. May import: nothing of this crate.
 
+use std::collections::BTreeMap;
+
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
@@ -25,6 +27,18 @@ const EDITOR: &str = "default-src 'none'; script-src 'self'; worker-src 'self'; 
 /// The same for the small file, which has its script and style within.
 const INLINE: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// Every document of the page, by its name there.
+pub fn page_documents() -> BTreeMap<String, String> {
+    let own = find("/documents.json").and_then(|file| std::str::from_utf8(file.bytes).ok());
+    serde_json::from_str(own.unwrap_or_else(inline_documents)).unwrap_or_default()
+}
+
+/// Those of the small file stand in it as JSON.
+fn inline_documents() -> &'static str {
+    let (_, rest) = PAGE.split_once("id=\"documents\">").unwrap_or_default();
+    rest.split_once("</script>").unwrap_or_default().0
+}
 
 /// Serves it, and what it loads.
 pub(super) async fn page(uri: Uri, headers: HeaderMap) -> Response {
@@ -101,6 +115,21 @@ mod tests {
     fn the_web_example_runs_no_script_or_style_that_stands_in_a_page() {
         assert!(!POLICY.contains("unsafe"));
         assert!(POLICY.starts_with("default-src 'none'"));
+    }
+
+    #[test]
+    fn the_documents_of_either_page_are_known() {
+        let inline: BTreeMap<String, String> = serde_json::from_str(inline_documents()).unwrap();
+        let script = PAGE.replace(inline_documents(), "");
+        for name in inline.keys() {
+            assert!(script.contains(&format!("DOCUMENTS.{name}")), "{name}");
+        }
+        assert!(
+            !script.contains("query {") && !script.contains("mutation(") && !script.contains("subscription {")
+        );
+        let is_built = find("/index.html").is_some();
+        assert_eq!(page_documents() == inline, !is_built);
+        assert!(page_documents().len() >= inline.len());
     }
 
     #[test]

@@ -63,7 +63,7 @@ async fn a_trusted_document_is_named_by_its_hash_on_every_transport() {
 async fn strict_mode_executes_nothing_else_on_any_transport() {
     let (app, _, _file) = app(true).await;
     let local = app.local();
-    let other = "subscription { taskChanges { __typename } }";
+    let other = "subscription { taskChanges { __typename cursor } }";
     assert_eq!(local.code("{ viewer { principal } }", json!({})).await, "DOCUMENT_NOT_TRUSTED");
     let events =
         local.post(&json!({ "query": other })).header("accept", "text/event-stream").send().await.unwrap();
@@ -76,6 +76,23 @@ async fn strict_mode_executes_nothing_else_on_any_transport() {
         assert_eq!(heard["payload"][0]["extensions"]["code"], "DOCUMENT_NOT_TRUSTED", "{heard}");
     }
     drop(socket);
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn the_documents_of_the_page_are_trusted_without_a_list() {
+    let app = App::start_with(|options| options.documents = (None, true)).await;
+    let local = app.local();
+    let documents = answerable::transport::page_documents();
+    assert!(!documents.is_empty());
+    for (name, document) in documents {
+        let answer: Value = local.post(&json!({ "query": document })).send().await.unwrap().json().await.unwrap();
+        // Variables are missing, a subscription needs another transport; no document is unknown to the schema.
+        let message = answer["errors"][0]["message"].as_str().unwrap_or_default();
+        let is_known = message.is_empty() || message.contains("must be given") || message.contains("subscription");
+        assert!(is_known, "{name}: {answer}");
+    }
+    assert_eq!(local.code("{ __typename }", json!({})).await, "DOCUMENT_NOT_TRUSTED");
     app.finish().await;
 }
 

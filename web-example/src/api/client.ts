@@ -1,6 +1,5 @@
 /** The two transports: HTTP for queries and mutations, one WebSocket for what changes. Nothing is cached here. */
-import { Client, fetchExchange, subscriptionExchange, type AnyVariables, type CombinedError, type ExecutionResult, type OperationResult, type TypedDocumentNode } from '@urql/core';
-import { print } from 'graphql';
+import { Client, fetchExchange, stringifyDocument, subscriptionExchange, type AnyVariables, type CombinedError, type ExecutionResult, type OperationResult, type TypedDocumentNode } from '@urql/core';
 import { createClient as createSocket, type Client as Socket } from 'graphql-ws';
 
 /** How the socket stands. `retryAt`: when it is tried again, in milliseconds since 1970. */
@@ -113,7 +112,7 @@ async function authoritative<D, V extends AnyVariables>(
     method: 'POST',
     cache: 'no-store',
     headers: { ...authorization(), 'content-type': 'application/json', accept: 'application/graphql-response+json' },
-    body: JSON.stringify({ query: print(document), variables }),
+    body: JSON.stringify({ query: stringifyDocument(document), variables }),
     signal,
   });
   const body: { data?: D | null; errors?: readonly { message: string }[] } = await response.json();

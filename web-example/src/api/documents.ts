@@ -1,5 +1,5 @@
 /** Every document of the page. What they select is what the store holds. */
-import { graphql, type FragmentOf } from './graphql';
+import { graphql, type FragmentOf } from './graphql.ts';
 
 export const ProjectionFields = graphql(`
   fragment ProjectionFields on PendingActionProjection {
