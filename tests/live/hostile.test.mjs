@@ -219,7 +219,7 @@ row('H-04', 'a batch of 1,000 operations is refused', async () => {
   assert.deepEqual([status, errors[0].extensions.code], [400, 'BAD_REQUEST']);
 });
 
-/** Writes pieces until the server answers: its status, and how many bytes it let come. */
+/** Writes pieces until the server answers or hangs up: its status, if that came first, and how many bytes it let come. */
 function poured(pieces, headers = {}) {
   return new Promise((resolve, reject) => {
     const outgoing = request(`http://${stage.address}/graphql`, { method: 'POST', headers: { ...JSON_TYPE, ...headers } });
@@ -230,7 +230,7 @@ function poured(pieces, headers = {}) {
       resolve({ status, bytes });
       outgoing.destroy();
     });
-    outgoing.on('error', (error) => status ?? reject(error));
+    outgoing.on('error', (error) => (['EPIPE', 'ECONNRESET'].includes(error.code) ? resolve({ status, bytes }) : reject(error)));
     const pour = () => {
       if (status !== null) return;
       const { done, value } = pieces.next();
@@ -247,9 +247,11 @@ row('H-05', 'a body is 1 MiB at most, and is neither read on nor unpacked', asyn
     for (;;) yield 'x'.repeat(65_536);
   })();
   const { status, bytes } = await poured(endless);
-  assert.equal(status, 413);
+  const refused = [413, null]; // who still writes may find the connection closed before it reads why
+  assert.ok(refused.includes(status), `${status}`);
   assert.ok(bytes < 64 << 20, 'it was not read on');
-  assert.equal((await poured(['x'.repeat(5 << 20)].values())).status, 413);
+  assert.ok(refused.includes((await poured(['x'.repeat(5 << 20)].values())).status));
+  assert.equal((await sent('x'.repeat((1 << 20) + 1))).status, 413);
   const bomb = gzipSync(JSON.stringify({ query: '{ __typename }', variables: { a: 'x'.repeat(64 << 20) } }));
   assert.equal((await sent(bomb, { 'content-encoding': 'gzip' })).status, 400);
 });
@@ -263,7 +265,7 @@ row('H-06', 'variables are nested 64 deep at most, numbers are finite, lists and
     assert.deepEqual([status, errors[0].extensions.limit], [400, 64]);
   }
   assert.equal((await sent(body('1e400'))).status, 400);
-  assert.equal((await poured([body(`[${'0,'.repeat(999_999)}0]`)].values())).status, 413);
+  assert.ok([413, null].includes((await poured([body(`[${'0,'.repeat(999_999)}0]`)].values())).status));
   const many = { input: { pendingId: 'x', clientKey: 'x', answers: Array(200_000).fill({}) } };
   const { data } = await ask('mutation ($input: RespondInput!) { respond(input: $input) { __typename } }', many);
   assert.equal(data ?? null, null);
