@@ -8,7 +8,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// Runs the server until its input ends; each line before is a signal that it is stopped by, to be started again.
+/// Runs the server until its input ends; each line before is a signal that it is stopped by, to be started again, and
+/// for how many seconds it stays away.
 const KEEPER: &str = r#"
 bin=$1; dir=$2
 trap "" HUP INT TERM
@@ -20,7 +21,7 @@ start() {
 }
 stop() { kill -"$1" "$pid"; wait "$pid"; }
 start
-while read -r signal; do stop "$signal"; start; done
+while read -r signal pause; do stop "$signal"; sleep "${pause:-0}"; start; done
 stop QUIT
 rm -rf "$dir"
 "#;
@@ -51,7 +52,8 @@ impl Server {
         server
     }
 
-    /// Stops it by that signal (INT: in order; QUIT: as a crash) and starts it again.
+    /// Stops it by that signal (INT: in order; QUIT: as a crash) and starts it again, after so many seconds as may
+    /// stand behind the signal.
     pub fn restart(&mut self, signal: &str) {
         let before = self.sql("postgres", "SELECT pg_postmaster_start_time()").unwrap();
         writeln!(self.keeper.stdin.as_mut().unwrap(), "{signal}").unwrap();

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::kill::server::{Caller, Server};
 use crate::kill::{ASK, AWAIT, RESPOND, session};
 use crate::outage::until;
-use crate::postgres::Database;
+use crate::postgres::{self, Database};
 
 use stream::Stream;
 
@@ -21,9 +21,13 @@ const LAPSE_MS: u64 = 1_500;
 const NEVER_MS: &str = "600000";
 
 async fn start(database: &Database, name: &str, more: &[&str]) -> Server {
+    start_at(&database.url(), name, more).await
+}
+
+async fn start_at(database: &str, name: &str, more: &[&str]) -> Server {
     let lapse = LAPSE_MS.to_string();
     let own = ["--server-name", name, "--server-heartbeat-ms", "100", "--server-lapse-ms", &lapse];
-    Server::start_with(&database.url(), &[&own, more].concat()).await
+    Server::start_with(database, &[&own, more].concat()).await
 }
 
 async fn ask(server: &Caller, session: &str, key: &str) -> String {
@@ -137,6 +141,23 @@ async fn a_server_of_the_same_name_takes_the_others_place_and_that_one_ends() {
     assert_eq!(state(&other.caller(), &id).await, "ACTIVE_DETACHED");
     other.stop().await;
     next.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_that_all_miss_their_database_for_too_long_do_not_take_each_other_for_dead() {
+    let mut postgres = postgres::Server::start();
+    let url = postgres.url(&postgres.database());
+    let (one, two) = (start_at(&url, "one", &[]).await, start_at(&url, "two", &[]).await);
+    let session = session(&one.caller()).await;
+    tokio::task::block_in_place(|| postgres.restart(&format!("INT {}", 2 * LAPSE_MS / 1_000)));
+    tokio::time::sleep(Duration::from_millis(2 * LAPSE_MS)).await;
+    for server in [&one, &two] {
+        let questions = json!([{ "prompt": "one?" }]);
+        let variables = json!({ "session": session, "key": "after", "questions": questions });
+        until(&server.caller(), ASK, &variables, |data| data["askClarification"]["pendingId"].is_string()).await;
+    }
+    one.stop().await;
+    two.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
