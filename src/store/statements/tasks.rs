@@ -91,6 +91,8 @@ pub(in crate::store) async fn delete(
         seam::lock_session(conn, &SessionId::new(session.as_str())).await?;
         session_delete(conn, &session).await?;
     }
+    // Who writes its summary holds the task first, too.
+    seam::lock_task(conn, id).await?;
     diesel::delete(summaries::table.filter(summaries::task_id.eq(id.as_str()))).execute(conn).await?;
     diesel::delete(tasks::table.filter(tasks::id.eq(id.as_str()))).execute(conn).await?;
     announce(conn, &place(&task, now), event, EventKind::TaskDeleted).await?;

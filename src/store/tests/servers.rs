@@ -123,6 +123,23 @@ async fn a_reader_of_the_log_misses_nothing_that_sixteen_writers_append() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_goes_while_its_summary_is_written_meets_no_deadlock() {
+    let home = Home::on_postgres().await;
+    for round in 0..60 {
+        let id = format!("task{round}");
+        home.add_task(&id).await;
+        let session = home.session_of(&id).await;
+        home.turn(&session).await;
+        let (id, now) = (TaskId::new(id), home.now());
+        let [gone, told] = [(); 2].map(|()| EventId::from(home.stamp().base));
+        let settle = home.store.summary_settle(&id, crate::lifecycle::SummaryPatch::default(), now, told);
+        let (deleted, settled) = tokio::join!(home.store.task_delete(&id, now, gone), settle);
+        assert!(deleted.unwrap());
+        settled.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_pool_outlives_its_connections_and_its_server() {
     let mut server = Server::start();
     let name = server.database();
