@@ -39,7 +39,7 @@ pub async fn settle(app: &App) {
 /// A history that a response must not read.
 async fn talk(local: &Caller, session: &str) {
     let append = "mutation($id: ID!) { appendMessage(input: { sessionId: $id, content: \"x\" }) { __typename } }";
-    for n in 0..20 {
+    for n in 0..40 {
         local.call(append, json!({ "id": session })).await;
         let old = ask(local, session, json!([{ "prompt": format!("old {n}?") }])).await;
         skip(local, &old, "k", "").await;
@@ -74,11 +74,12 @@ async fn costs(is_awaited: bool, mutation: &str, input: Value) -> [u64; 2] {
     counts
 }
 
-/// Counted with the waiter's confirmation, its receipt and the relay, which takes events once or twice, as they come.
+/// Counted with the waiter's confirmation, its receipt and the relay, which takes events one by one or together, as they
+/// come. A history of forty would show.
 fn assert_fixed(what: &str, counts: [u64; 2], most: u64) {
     println!("statements of {what}: {counts:?}");
     assert!(counts.iter().all(|count| *count <= most), "{what}: {counts:?}");
-    assert!(counts[0].abs_diff(counts[1]) <= 8, "{what} reads its session's history: {counts:?}");
+    assert!(counts[0].abs_diff(counts[1]) <= 20, "{what} reads its session's history: {counts:?}");
 }
 
 const PLAIN_RESPOND: &str = "mutation($input: RespondInput!) { respond(input: $input) { __typename } }";
@@ -87,18 +88,18 @@ const PLAIN_SKIP: &str = "mutation($input: SkipInput!) { skip(input: $input) { _
 #[tokio::test]
 async fn a_skip_takes_a_fixed_number_of_statements() {
     let input = json!({ "clientKey": "k", "reason": "" });
-    assert_fixed("a detached skip", costs(false, PLAIN_SKIP, input.clone()).await, 40);
-    assert_fixed("a live skip", costs(true, PLAIN_SKIP, input).await, 80);
+    assert_fixed("a detached skip", costs(false, PLAIN_SKIP, input.clone()).await, 50);
+    assert_fixed("a live skip", costs(true, PLAIN_SKIP, input).await, 130);
 }
 
 #[tokio::test]
 async fn an_answer_that_an_agent_waits_for_takes_a_fixed_number_of_statements() {
     let input = json!({ "clientKey": "k", "answers": answers() });
-    assert_fixed("a live answer", costs(true, PLAIN_RESPOND, input).await, 80);
+    assert_fixed("a live answer", costs(true, PLAIN_RESPOND, input).await, 130);
 }
 
 #[tokio::test]
 async fn an_answer_that_is_dispatched_takes_a_fixed_number_of_statements() {
     let input = json!({ "clientKey": "k", "answers": answers() });
-    assert_fixed("a dispatched answer", costs(false, PLAIN_RESPOND, input).await, 100);
+    assert_fixed("a dispatched answer", costs(false, PLAIN_RESPOND, input).await, 130);
 }
