@@ -43,8 +43,8 @@ impl Telemetry {
 }
 
 /// Starts the log of this process with a filter such as `info,answerable=debug`; a second call changes nothing.
-/// `caps` are directives above which nothing is written, whatever the filter says. `collector`: where OTLP over HTTP is spoken, such as
-/// `http://localhost:4318`; without it no trace is made.
+/// `caps` are directives above which nothing is written, whatever the filter says. `collector`: where OTLP over HTTP is
+/// spoken, such as `http://localhost:4318`; without it no trace is made.
 ///
 /// # Errors
 /// The filter, a cap or the collector's address cannot be used.

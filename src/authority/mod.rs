@@ -1,7 +1,6 @@
 //! The use cases, one per file. Each checks access, passes the one door (`transact`) and carries on what a
 //! decision leaves to be done. Nothing here holds a rule of the lifecycle, and nothing here holds SQL.
-//! May import: dispatch, outbox, store, bus, access, lifecycle, ids, ports, tasks, metrics,
-//! scope.
+//! May import: dispatch, outbox, store, bus, access, lifecycle, ids, ports, tasks, scope, metrics.
 
 mod admin;
 mod agents;

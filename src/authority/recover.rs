@@ -5,6 +5,7 @@ use crate::crash;
 use crate::ids::SessionId;
 use crate::lifecycle::{Command, Effect, Recovery, Refusal, decide};
 use crate::outbox;
+use crate::store;
 
 use super::{Authority, Error};
 
@@ -16,10 +17,16 @@ pub enum RecoveryError {
     Malformed(Vec<String>),
     /// The store failed.
     #[error("recovery failed: {0}")]
-    Failed(Error),
+    Failed(#[from] Error),
     /// The outbox could not be replayed.
     #[error("replay failed, its events stay in the outbox: {0}")]
     Replay(#[from] outbox::Error),
+}
+
+impl From<store::Error> for RecoveryError {
+    fn from(error: store::Error) -> Self {
+        Self::Failed(error.into())
+    }
 }
 
 impl Authority {
@@ -29,21 +36,19 @@ impl Authority {
     /// # Errors
     /// The start must be refused; the next one retries.
     pub async fn recover(&self) -> Result<Recovery, RecoveryError> {
-        let over = self.store().epochs_unrecovered().await.map_err(|error| RecoveryError::Failed(error.into()))?;
-        let sessions =
-            self.store().sessions_to_recover().await.map_err(|error| RecoveryError::Failed(error.into()))?;
-        let malformed = self.malformed(&sessions).await.map_err(RecoveryError::Failed)?;
+        let over = self.store().epochs_unrecovered().await?;
+        let sessions = self.store().sessions_to_recover().await?;
+        let malformed = self.malformed(&sessions).await?;
         if !malformed.is_empty() {
             return Err(RecoveryError::Malformed(malformed));
         }
         let mut total = Recovery::default();
         for session in sessions {
-            add(&mut total, self.recover_session(&session).await.map_err(RecoveryError::Failed)?);
+            add(&mut total, self.recover_session(&session).await?);
         }
-        self.end_orphaned_turns().await.map_err(RecoveryError::Failed)?;
+        self.end_orphaned_turns().await?;
         let now = self.0.parts.clock.now();
-        let recovered = self.store().epochs_recovered(over, now).await;
-        recovered.map_err(|error| RecoveryError::Failed(error.into()))?;
+        self.store().epochs_recovered(over, now).await?;
         crash::point("CP-52");
         self.0.parts.relay.drain().await?;
         Ok(total)

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::lifecycle::Recovery;
 use crate::store::Wake;
 
 use super::{Authority, Error};
@@ -87,6 +88,7 @@ impl Authority {
         let mut is_whole = true;
         for session in self.store().sessions_to_recover().await? {
             match self.recover_session(&session).await {
+                Ok(done) if done == Recovery::default() => {}
                 Ok(done) => tracing::info!(session.id = %session, ?done, "what a lost server left is taken up"),
                 Err(error) => {
                     tracing::error!(%error, session.id = %session, "what a lost server left stays as it is");

@@ -9,6 +9,7 @@ use crate::ids::{Micros, Sequence, SessionId};
 
 use super::refusal::{FieldCode, FieldError};
 use super::session::SessionState;
+use super::validate::Faults;
 use super::view::PendingAction;
 
 /// Unicode code points of an error's preview, at most.
@@ -80,27 +81,18 @@ impl TaskError {
     /// # Errors
     /// At least one; each names its field and limit.
     pub fn check(&self) -> Result<(), Vec<FieldError>> {
-        let mut found = Vec::new();
-        let mut text = |path: String, text: &str, max: usize| {
-            if text.chars().count() > max {
-                found.push(over(path, FieldCode::TooLong, max, "characters"));
-            }
-        };
-        text("preview".into(), &self.preview, ERROR_PREVIEW_CHARS_MAX);
-        text("category".into(), self.category.as_deref().unwrap_or_default(), ERROR_LABEL_CHARS_MAX);
+        let mut faults = Faults::default();
+        faults.text("preview", &self.preview, ERROR_PREVIEW_CHARS_MAX);
+        faults.text("category", self.category.as_deref().unwrap_or_default(), ERROR_LABEL_CHARS_MAX);
         for (place, action) in self.recovery_actions.iter().enumerate() {
-            text(format!("recoveryActions[{place}]"), action, ERROR_LABEL_CHARS_MAX);
+            faults.text(&format!("recoveryActions[{place}]"), action, ERROR_LABEL_CHARS_MAX);
         }
         if self.recovery_actions.len() > RECOVERY_ACTIONS_MAX {
-            found.push(over("recoveryActions".into(), FieldCode::TooMany, RECOVERY_ACTIONS_MAX, "items"));
+            let message = format!("recoveryActions has more than {RECOVERY_ACTIONS_MAX} items");
+            faults.add("recoveryActions", FieldCode::TooMany, Some(RECOVERY_ACTIONS_MAX), &message);
         }
-        if found.is_empty() { Ok(()) } else { Err(found) }
+        faults.end(())
     }
-}
-
-fn over(path: String, code: FieldCode, max: usize, unit: &str) -> FieldError {
-    let message = format!("{path} has more than {max} {unit}");
-    FieldError { path, code, limit: i64::try_from(max).ok(), message }
 }
 
 /// What becomes of a field: left out, null and a value are three things.

@@ -55,15 +55,15 @@ pub struct QuestionInput {
 
 /// Collects faults; a check that fails goes on, so that a caller learns of all at once.
 #[derive(Default)]
-struct Faults(Vec<FieldError>);
+pub(super) struct Faults(Vec<FieldError>);
 
 impl Faults {
-    fn add(&mut self, path: &str, code: FieldCode, limit: Option<usize>, message: &str) {
+    pub(super) fn add(&mut self, path: &str, code: FieldCode, limit: Option<usize>, message: &str) {
         let limit = limit.and_then(|limit| i64::try_from(limit).ok());
         self.0.push(FieldError { path: path.into(), code, limit, message: message.into() });
     }
 
-    fn text(&mut self, path: &str, text: &str, max: usize) {
+    pub(super) fn text(&mut self, path: &str, text: &str, max: usize) {
         if text.chars().count() > max {
             let message = format!("{path} is longer than {max} characters");
             self.add(path, FieldCode::TooLong, Some(max), &message);
@@ -80,7 +80,7 @@ impl Faults {
         self.text(path, text, max);
     }
 
-    fn end<T>(self, value: T) -> Result<T, Vec<FieldError>> {
+    pub(super) fn end<T>(self, value: T) -> Result<T, Vec<FieldError>> {
         if self.0.is_empty() { Ok(value) } else { Err(self.0) }
     }
 }

@@ -35,8 +35,8 @@ pub use peer::watch_peer;
 use door::Door;
 use service::Tools;
 
-/// Cap of the log: below this level `rmcp` writes whole requests and results, and a
-/// secret answer is one of them. Its service complains of every response that a lost client did not take.
+/// Cap of the log: below this level `rmcp` writes whole requests and results, and a secret answer is one of them. Its
+/// service complains of every response that a lost client did not take.
 pub const LOG_CAP: &str = "rmcp=warn,rmcp::service=off";
 
 /// Bounds and names of the endpoint; `config` documents each.

@@ -146,22 +146,21 @@ impl Relay {
     /// What earlier servers left in the outbox first; then the log from there on, whoever appends to it, because every
     /// server has listeners of its own.
     async fn publish(&self, progress: &mut Progress) -> Result<(), Error> {
-        let mut last = match progress.last {
-            Some(last) => last,
-            None => self.replay(progress).await?,
-        };
-        loop {
-            progress.last = Some(last);
+        if progress.last.is_none() {
+            progress.last = Some(self.replay(progress).await?);
+        }
+        while let Some(last) = progress.last {
             let rows = self.0.store.outbox_after(last, self.0.pace.batch).await?;
-            let Some(newest) = rows.last() else { return Ok(()) };
-            let newest = newest.position;
+            if rows.is_empty() {
+                break;
+            }
             self.settle_due(progress).await?;
             for row in &rows {
                 self.take(row, progress)?;
                 progress.last = Some(row.position);
             }
-            last = newest;
         }
+        Ok(())
     }
 
     /// Takes what waits up to the log's tip to the bus; the tip.

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::metrics::Metrics;
+
 /// Which database, and its settings.
 #[derive(Clone, Debug)]
 pub enum StoreOptions {
@@ -31,8 +33,6 @@ impl From<PostgresOptions> for StoreOptions {
         Self::Postgres(options)
     }
 }
-
-use crate::metrics::Metrics;
 
 /// Settings of the embedded store; all sizes count items.
 #[derive(Clone, Debug)]

@@ -44,11 +44,16 @@ struct Round {
 }
 
 pub async fn session(server: &Caller) -> String {
+    session_of(server, None).await
+}
+
+/// A session of a task of its own, with that executor.
+pub async fn session_of(server: &Caller, executor: Option<&str>) -> String {
     let task = "mutation { createTask(input: { title: \"kill\" }) { ... on TaskPayload { taskId } } }";
     let task = server.call(task, json!({})).await.unwrap()["createTask"]["taskId"].clone();
-    let session =
-        "mutation($task: ID!) { createSession(input: { taskId: $task }) { ... on SessionPayload { sessionId } } }";
-    let session = server.call(session, json!({ "task": task })).await.unwrap();
+    let session = "mutation($task: ID!, $executor: String) {
+        createSession(input: { taskId: $task, executor: $executor }) { ... on SessionPayload { sessionId } } }";
+    let session = server.call(session, json!({ "task": task, "executor": executor })).await.unwrap();
     session["createSession"]["sessionId"].as_str().unwrap().to_owned()
 }
 

@@ -20,12 +20,12 @@ use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 
 use crate::kill::server::Caller;
-use crate::kill::{ASK, AWAIT, RESPOND, seed_bytes};
+use crate::kill::{ASK, AWAIT, RESPOND, seed_bytes, session_of};
 use crate::postgres::Database;
 use crate::webhook::{KEY, NAME};
 
 use super::stream::Stream;
-use super::{LAPSE_MS, start};
+use super::{LAPSE_MS, answer, asking, is_asked, start};
 
 const SECONDS: u64 = 40;
 /// Sessions with an agent that waits, and as many whose answers are dispatched.
@@ -97,19 +97,9 @@ struct World {
 }
 
 impl World {
-    async fn session(&self, executor: Option<&str>) -> String {
-        let task = "mutation { createTask(input: { title: \"kills\" }) { ... on TaskPayload { taskId } } }";
-        let task = self.servers.at(0).call(task, json!({})).await.unwrap()["createTask"]["taskId"].clone();
-        let session = "mutation($task: ID!, $executor: String) { createSession(input: { taskId: $task, executor: $executor })
-            { ... on SessionPayload { sessionId } } }";
-        let variables = json!({ "task": task, "executor": executor });
-        let made = self.servers.at(1).call(session, variables).await.unwrap();
-        made["createSession"]["sessionId"].as_str().unwrap().to_owned()
-    }
-
     /// One agent's life.
     async fn live(self: Arc<Self>, number: usize, is_dispatched: bool, mut random: TestRng) {
-        let session = self.session(is_dispatched.then_some(NAME)).await;
+        let session = session_of(&self.servers.at(number), is_dispatched.then_some(NAME)).await;
         let mut round = 0;
         while !self.is_over.load(Ordering::Relaxed) {
             let place = usize::try_from(random.next_u64() % 2).unwrap();
@@ -121,9 +111,7 @@ impl World {
     }
 
     async fn round(&self, session: &str, key: &str, place: usize, is_dispatched: bool) {
-        let asked = json!({ "session": session, "key": key, "questions": [{ "prompt": "one?" }] });
-        let is_asked = |data: &Value| data["askClarification"]["pendingId"].is_string();
-        let asked = self.servers.until(place, ASK, &asked, is_asked).await;
+        let asked = self.servers.until(place, ASK, &asking(session, key), is_asked).await;
         let id = asked["askClarification"]["pendingId"].as_str().unwrap();
         let (one, two) = (format!("{key} one"), format!("{key} two"));
         let (heard, first, second) = tokio::join!(
@@ -161,10 +149,8 @@ impl World {
 
     /// A person who sends the same again until it is told what became of it.
     async fn respond(&self, id: &str, text: &str, place: usize) -> String {
-        let answers = json!([{ "questionId": "q1", "customText": text }]);
-        let input = json!({ "input": { "pendingId": id, "clientKey": text, "answers": answers } });
         let is_final = |data: &Value| data["respond"]["retryable"] != true;
-        let told = self.servers.until(place, RESPOND, &input, is_final).await;
+        let told = self.servers.until(place, RESPOND, &answer(id, text), is_final).await;
         told["respond"]["__typename"].as_str().unwrap().to_owned()
     }
 

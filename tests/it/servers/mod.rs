@@ -17,6 +17,7 @@ use stream::Stream;
 
 /// A server that said nothing for so long is gone.
 const LAPSE_MS: u64 = 1_500;
+const STATE: &str = "query($id: ID!) { clarification(pendingId: $id) { state } }";
 /// Looking without a hint is put off for so long that only hints are left.
 const NEVER_MS: &str = "600000";
 
@@ -30,9 +31,16 @@ async fn start_at(database: &str, name: &str, more: &[&str]) -> Server {
     Server::start_with(database, &[&own, more].concat()).await
 }
 
+fn asking(session: &str, key: &str) -> Value {
+    json!({ "session": session, "key": key, "questions": [{ "prompt": "one?" }] })
+}
+
+fn is_asked(data: &Value) -> bool {
+    data["askClarification"]["pendingId"].is_string()
+}
+
 async fn ask(server: &Caller, session: &str, key: &str) -> String {
-    let questions = json!([{ "prompt": "one?" }]);
-    let asked = server.call(ASK, json!({ "session": session, "key": key, "questions": questions })).await.unwrap();
+    let asked = server.call(ASK, asking(session, key)).await.unwrap();
     asked["askClarification"]["pendingId"].as_str().unwrap().to_owned()
 }
 
@@ -41,15 +49,13 @@ fn answer(id: &str, text: &str) -> Value {
 }
 
 async fn state(server: &Caller, id: &str) -> String {
-    let query = "query($id: ID!) { clarification(pendingId: $id) { state } }";
-    let read = server.call(query, json!({ "id": id })).await.unwrap();
+    let read = server.call(STATE, json!({ "id": id })).await.unwrap();
     read["clarification"]["state"].as_str().unwrap().to_owned()
 }
 
 /// Until the bundle stands so.
 async fn stands(server: &Caller, id: &str, expected: &str) {
-    let query = "query($id: ID!) { clarification(pendingId: $id) { state } }";
-    until(server, query, &json!({ "id": id }), |data| data["clarification"]["state"] == expected).await;
+    until(server, STATE, &json!({ "id": id }), |data| data["clarification"]["state"] == expected).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -152,9 +158,7 @@ async fn servers_that_all_miss_their_database_for_too_long_do_not_take_each_othe
     tokio::task::block_in_place(|| postgres.restart(&format!("INT {}", 2 * LAPSE_MS / 1_000)));
     tokio::time::sleep(Duration::from_millis(2 * LAPSE_MS)).await;
     for server in [&one, &two] {
-        let questions = json!([{ "prompt": "one?" }]);
-        let variables = json!({ "session": session, "key": "after", "questions": questions });
-        until(&server.caller(), ASK, &variables, |data| data["askClarification"]["pendingId"].is_string()).await;
+        until(&server.caller(), ASK, &asking(&session, "after"), is_asked).await;
     }
     one.stop().await;
     two.stop().await;
