@@ -32,7 +32,10 @@ pub use options::Options;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The store cannot be opened.
-    #[error("cannot open the store: {0}")]
+    #[error("cannot open the store {0}: {1}")]
+    OpenStore(String, crate::store::Error),
+    /// The store cannot be used.
+    #[error("cannot use the store: {0}")]
     Store(#[from] crate::store::Error),
     /// Recovery refuses the start.
     #[error(transparent)]
@@ -55,6 +58,19 @@ pub enum Error {
     /// The demo cannot run.
     #[error(transparent)]
     Demo(#[from] demo::Error),
+}
+
+/// Why a server ends that nobody asked to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Over {
+    /// Its generation was ended.
+    #[error(
+        "another server took this one's place: it has the same --server-name, or heard nothing of this one for too long"
+    )]
+    Replaced,
+    /// The store closed itself.
+    #[error("the database was lost to its file system: the next start finds out what is stored")]
+    StoreLost,
 }
 
 /// A server that answers.
@@ -83,7 +99,8 @@ pub struct Running {
 pub async fn start(options: Options) -> Result<Running, Error> {
     let (tasks, shutdown) = (Tasks::default(), options.shutdown);
     let documents = documents(&options)?;
-    let store = Store::open(&options.store).await?;
+    let opened = Store::open(&options.store).await;
+    let store = opened.map_err(|error| Error::OpenStore(options.store.name(), error))?;
     // Boxed: it is the largest future of a start, and tests hold starts in theirs.
     let started = Box::pin(begin(options, documents, store.clone(), tasks.clone())).await;
     if started.is_err() {
@@ -221,8 +238,8 @@ async fn serve(
     closing: CancellationToken,
 ) {
     use axum::serve::ListenerExt;
-    let listener = listener.tap_io(|stream| {
-        if let Err(error) = mcp::watch_peer(stream) {
+    let listener = listener.tap_io(move |stream| {
+        if let Err(error) = transport::watch_peer(stream, patience.gone) {
             tracing::debug!(%error, "a socket is not watched");
         }
     });
@@ -230,9 +247,15 @@ async fn serve(
 }
 
 impl Running {
-    /// Ends when another server took this one's place: it can write nothing any more, and is to be stopped.
-    pub fn over(&self) -> impl Future<Output = ()> + use<> {
-        self.over.clone().cancelled_owned()
+    /// Ends when the server can write nothing any more, and is to be stopped.
+    pub fn over(&self) -> impl Future<Output = Over> + use<> {
+        let (replaced, store) = (self.over.clone(), self.store.clone());
+        async move {
+            tokio::select! {
+                () = replaced.cancelled() => Over::Replaced,
+                () = store.lost() => Over::StoreLost,
+            }
+        }
     }
 
     /// Ends the server in order: waits end as pending, requests under way are finished within the bound, sockets

@@ -63,10 +63,11 @@ limits! {
     busy_timeout_ms = 5_000 in 1..=600_000, "ANSWERABLE_BUSY_TIMEOUT_MS", "How long to wait for a lock of the database file.";
     postgres_connections = 16 in 1..=1_000, "ANSWERABLE_POSTGRES_CONNECTIONS", "Connections to a PostgreSQL server at a time.";
     postgres_queue = 1_024 in 1..=100_000, "ANSWERABLE_POSTGRES_QUEUE", "Reads and transactions that may wait for a connection.";
-    postgres_connect_ms = 5_000 in 10..=600_000, "ANSWERABLE_POSTGRES_CONNECT_MS", "How long to wait for a free connection, and how long making one may take.";
+    postgres_connect_ms = 5_000 in 10..=600_000, "ANSWERABLE_POSTGRES_CONNECT_MS", "How long making a connection may take, and how long its first answer; a read or a transaction waits twice as long for one.";
     postgres_statement_ms = 30_000 in 10..=3_600_000, "ANSWERABLE_POSTGRES_STATEMENT_MS", "How long one statement may run on the server.";
     postgres_lock_ms = 10_000 in 10..=600_000, "ANSWERABLE_POSTGRES_LOCK_MS", "How long a statement may wait for a lock on the server.";
     postgres_idle_ms = 10_000 in 10..=600_000, "ANSWERABLE_POSTGRES_IDLE_MS", "How long a transaction may stand still before the server ends it.";
+    postgres_transaction_ms = 60_000 in 10..=3_600_000, "ANSWERABLE_POSTGRES_TRANSACTION_MS", "How long the reads of a transaction, and its writes, may take before its connection is given up as silent.";
     server_heartbeat_ms = 2_000 in 10..=60_000, "ANSWERABLE_SERVER_HEARTBEAT_MS", "How often a server says that it lives, where several can be on one database.";
     server_lapse_ms = 10_000 in 100..=600_000, "ANSWERABLE_SERVER_LAPSE_MS", "A server that said nothing for so long is gone: another one takes up what it left.";
     persistence_timeout_ms = 30_000 in 100..=600_000, "ANSWERABLE_PERSISTENCE_TIMEOUT_MS", "How long one durable step may take.";
@@ -112,9 +113,12 @@ limits! {
     ping_period_ms = 15_000 in 100..=600_000, "ANSWERABLE_PING_PERIOD_MS", "Between two keep-alive comments of an MCP stream.";
     resume_grace_ms = 10_000 in 0..=600_000, "ANSWERABLE_RESUME_GRACE_MS", "How long a lost call of the older MCP era can be resumed.";
     body_bytes_max = 1_048_576 in 1_024..=104_857_600, "ANSWERABLE_BODY_BYTES_MAX", "Bytes of a request's body.";
+    head_bytes_max = 65_536 in 8_192..=1_048_576, "ANSWERABLE_HEAD_BYTES_MAX", "Bytes of a request's head.";
     head_timeout_ms = 10_000 in 10..=600_000, "ANSWERABLE_HEAD_TIMEOUT_MS", "How long the first request's head on a connection may take to come.";
     idle_timeout_ms = 75_000 in 10..=3_600_000, "ANSWERABLE_IDLE_TIMEOUT_MS", "How long after a request the head of the next one on its connection may take to come; longer than proxies keep connections.";
     body_timeout_ms = 30_000 in 10..=600_000, "ANSWERABLE_BODY_TIMEOUT_MS", "How long the body of a request may take to come.";
+    write_timeout_ms = 10_000 in 10..=600_000, "ANSWERABLE_WRITE_TIMEOUT_MS", "How long a client may take nothing of a response or an event stream before its connection is closed.";
+    peer_gone_ms = 30_000 in 6_000..=600_000, "ANSWERABLE_PEER_GONE_MS", "How long a peer may acknowledge nothing on the level of TCP before its connection is closed, in whole seconds.";
     query_timeout_ms = 10_000 in 100..=600_000, "ANSWERABLE_QUERY_TIMEOUT_MS", "How long a GraphQL query may run.";
     answer_wait_ms = 600_000 in 1_000..=86_400_000, "ANSWERABLE_ANSWER_WAIT_MS", "How long one GraphQL call may wait for an answer.";
     document_bytes_max = 32_768 in 256..=10_485_760, "ANSWERABLE_DOCUMENT_BYTES_MAX", "Bytes of a GraphQL document.";
@@ -132,6 +136,7 @@ limits! {
     ws_operations_max = 100 in 1..=10_000, "ANSWERABLE_WS_OPERATIONS_MAX", "Operations of one WebSocket.";
     ws_answers_max = 16 in 1..=10_000, "ANSWERABLE_WS_ANSWERS_MAX", "Answers of one WebSocket that wait to be written; its operations wait with them.";
     ws_message_bytes_max = 262_144 in 1_024..=104_857_600, "ANSWERABLE_WS_MESSAGE_BYTES_MAX", "Bytes of a WebSocket message from a client.";
+    ws_message_timeout_ms = 10_000 in 10..=600_000, "ANSWERABLE_WS_MESSAGE_TIMEOUT_MS", "How long a WebSocket message from a client may take from its first byte to its last.";
     ws_pings_max = 20 in 1..=10_000, "ANSWERABLE_WS_PINGS_MAX", "Pings that a WebSocket client may send in a second.";
     connections_max = 50_000 in 1..=1_000_000, "ANSWERABLE_CONNECTIONS_MAX", "Sockets and event streams in all.";
     connections_each_max = 20_000 in 1..=1_000_000, "ANSWERABLE_CONNECTIONS_EACH_MAX", "Sockets and event streams of one token.";

@@ -11,7 +11,6 @@ mod client;
 mod door;
 mod input;
 mod output;
-mod peer;
 mod people;
 mod service;
 mod watch;
@@ -30,7 +29,6 @@ use crate::authority::Authority;
 
 pub use bridge::{BridgeError, bridge};
 pub use client::{Client, ClientError};
-pub use peer::watch_peer;
 
 use door::Door;
 use service::Tools;

@@ -48,7 +48,7 @@ pub struct Options {
     pub graphql: graphql::Limits,
     /// The file of trusted documents, and whether nothing else is executed.
     pub documents: (Option<PathBuf>, bool),
-    /// How long parts of a request may take to come.
+    /// How long a peer may take, and how much its heads.
     pub patience: transport::Patience,
     /// Bounds of the transports.
     pub transport: transport::Settings,
@@ -101,9 +101,12 @@ impl Options {
             graphql: graphql_limits(limits),
             documents: (settings.trusted_documents.clone(), settings.is_trusted_only),
             patience: transport::Patience {
+                head_bytes_max: count(limits.head_bytes_max),
                 head: Duration::from_millis(limits.head_timeout_ms),
                 idle: Duration::from_millis(limits.idle_timeout_ms),
                 body: Duration::from_millis(limits.body_timeout_ms),
+                write: Duration::from_millis(limits.write_timeout_ms),
+                gone: Duration::from_millis(limits.peer_gone_ms),
             },
             transport: transport_settings(settings),
             endpoints: settings.executors.clone(),
@@ -140,6 +143,7 @@ fn store_options(settings: &Settings, metrics: &Metrics) -> StoreOptions {
             statement: Duration::from_millis(limits.postgres_statement_ms),
             lock: Duration::from_millis(limits.postgres_lock_ms),
             idle: Duration::from_millis(limits.postgres_idle_ms),
+            transaction: Duration::from_millis(limits.postgres_transaction_ms),
             metrics: metrics.clone(),
         }),
     }
@@ -250,6 +254,7 @@ fn transport_settings(settings: &Settings) -> transport::Settings {
         operations_max: count(limits.ws_operations_max),
         answers_max: count(limits.ws_answers_max),
         message_bytes_max: count(limits.ws_message_bytes_max),
+        message: Duration::from_millis(limits.ws_message_timeout_ms),
         pings_max: count(limits.ws_pings_max),
         connections_max: count(limits.connections_max),
         connections_each_max: count(limits.connections_each_max),

@@ -1,4 +1,5 @@
-//! Takes connections: HTTP/1.1, with a bound on how long a head and a body may take to come (H-12).
+//! Takes connections: HTTP/1.1, with a bound on how long a head and a body may take to come (H-12),
+//! and what is written to be taken (H-11).
 //! May import: tasks.
 
 use std::error::Error;
@@ -9,6 +10,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
+use axum::http::StatusCode;
 use axum::serve::Listener;
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::server::conn::http1::Builder;
@@ -21,9 +23,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::tasks::Tasks;
 
-/// How long parts of a request may take to come.
+use super::wire::Wire;
+
+/// How long a peer may take, and how much its heads.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
+    /// Bytes of a head.
+    pub head_bytes_max: usize,
     /// The head of a connection's first request.
     pub head: Duration,
     /// The head of a later one, from the end of the request before it. Proxies keep connections for a minute, and
@@ -31,6 +37,10 @@ pub struct Patience {
     pub idle: Duration,
     /// The whole body, from its head on.
     pub body: Duration,
+    /// To take anything of what is written to it.
+    pub write: Duration,
+    /// To show that it is still there, by what TCP alone says.
+    pub gone: Duration,
 }
 
 /// Serves until `closing`; then no connection is taken, and it ends when the last one has.
@@ -67,12 +77,22 @@ where
 {
     let begun = CancellationToken::new();
     let (router, has_begun) = (TowerToHyperService::new(router), begun.clone());
+    let released = CancellationToken::new();
+    let io = Wire::new(io, patience.write, released.clone());
     let service = service_fn(move |request| {
         has_begun.cancel();
-        router.call(request)
+        let (answer, released) = (router.call(request), released.clone());
+        async move {
+            let answer = answer.await;
+            // A socket bounds its own writes, as it says why it closes.
+            if answer.as_ref().is_ok_and(|answer| answer.status() == StatusCode::SWITCHING_PROTOCOLS) {
+                released.cancel();
+            }
+            answer
+        }
     });
     let mut builder = Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(patience.idle);
+    builder.timer(TokioTimer::new()).header_read_timeout(patience.idle).max_buf_size(patience.head_bytes_max);
     let served = builder.serve_connection(TokioIo::new(io), service).with_upgrades();
     tokio::pin!(served);
     let served = async {

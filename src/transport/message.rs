@@ -19,6 +19,8 @@ pub(super) enum Close {
     Forbidden,
     /// No `connection_init` in time.
     InitTimeout,
+    /// A message that began and was not complete in time.
+    MessageTimeout,
     /// An operation of that id runs.
     DuplicateId,
     /// A second `connection_init`.
@@ -42,6 +44,7 @@ impl Close {
             Self::Unauthorized => "unauthorized",
             Self::Forbidden => "forbidden",
             Self::InitTimeout => "init_timeout",
+            Self::MessageTimeout => "message_timeout",
             Self::DuplicateId => "duplicate_id",
             Self::SecondInit => "second_init",
             Self::TooMany => "too_many_operations",
@@ -59,6 +62,7 @@ impl Close {
             Self::Unauthorized => (4401, "Unauthorized"),
             Self::Forbidden => (4403, "Forbidden"),
             Self::InitTimeout => (4408, "Connection initialisation timeout"),
+            Self::MessageTimeout => (4408, "A message was not complete in time"),
             Self::DuplicateId => (4409, "Subscriber for this id already exists"),
             Self::SecondInit => (4429, "Too many initialisation requests"),
             Self::TooMany => (4400, "Too many operations on this socket"),
@@ -184,6 +188,22 @@ mod tests {
     }
 
     #[test]
+    fn whatever_a_client_says_is_a_message_with_an_id_or_closes() {
+        crate::fuzz::fuzz("messages", 20_000, |bytes| {
+            let text = String::from_utf8_lossy(bytes);
+            match read(&text) {
+                Ok(FromClient::Subscribe(id, _) | FromClient::Complete(id)) => assert!(!id.is_empty()),
+                Ok(FromClient::Ping(payload)) => {
+                    let echo: Value = serde_json::from_str(&pong(payload.clone())).unwrap();
+                    assert_eq!(echo.get("payload"), payload.as_ref());
+                }
+                Ok(FromClient::Init(_) | FromClient::Pong) => {}
+                Err(close) => assert_eq!(close, Close::Invalid),
+            }
+        });
+    }
+
+    #[test]
     fn every_reason_fits_a_close_frame() {
         let all = [
             Close::GoingAway,
@@ -191,6 +211,7 @@ mod tests {
             Close::Unauthorized,
             Close::Forbidden,
             Close::InitTimeout,
+            Close::MessageTimeout,
             Close::DuplicateId,
             Close::SecondInit,
             Close::TooMany,

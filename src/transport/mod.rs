@@ -5,6 +5,7 @@ mod accept;
 mod credentials;
 mod events;
 mod feed;
+mod frames;
 mod guard;
 mod http;
 mod media;
@@ -12,8 +13,11 @@ mod message;
 mod metering;
 mod operation;
 mod page;
+mod peer;
 mod slots;
 mod socket;
+mod upgrade;
+mod wire;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,6 +36,7 @@ use crate::tasks::Tasks;
 
 pub use accept::{Patience, serve};
 pub use page::page_documents;
+pub use peer::watch_peer;
 
 use credentials::Credentials;
 use feed::Feeds;
@@ -59,6 +64,8 @@ pub struct Settings {
     pub answers_max: usize,
     /// Bytes of a message from a client.
     pub message_bytes_max: usize,
+    /// How long a message may take from its first byte to its last.
+    pub message: Duration,
     /// Pings that a client may send in a second.
     pub pings_max: usize,
     /// Sockets and streams in all.
@@ -71,7 +78,7 @@ pub struct Settings {
     pub heartbeat: Duration,
     /// Between two pings of a socket; one that misses two of them is gone.
     pub ping: Duration,
-    /// How long one message may take to be written.
+    /// How long one message of a socket may take to be written.
     pub write: Duration,
     /// How long a peer may take to hear why its socket is closed.
     pub close: Duration,
@@ -139,7 +146,7 @@ pub fn router(
         .route("/assets/{name}", get(page::page))
         .route("/metrics", get(metering::metrics))
         .route("/graphql", any(http::graphql))
-        .route("/graphql/ws", get(socket::upgrade))
+        .route("/graphql/ws", get(upgrade::upgrade))
         .layer(from_fn_with_state(state.clone(), guard::check))
         .route("/healthz", get(|| async { StatusCode::NO_CONTENT }))
         .route("/readyz", get(ready))

@@ -3,17 +3,20 @@
 //! May import: graphql, authority, access, metrics.
 
 use std::collections::HashMap;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
 
-use axum::extract::State;
-use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse, Response};
 use futures_util::stream::{BoxStream, SelectAll, abortable};
-use futures_util::{StreamExt, stream};
+use futures_util::{SinkExt, StreamExt, stream};
 use serde_json::{Map, Value};
+use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use tokio::time::{Instant, MissedTickBehavior, Sleep, interval_at, sleep_until};
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::{Error, Message};
 
 use crate::graphql::{Code, Incoming, Kind, prepare, server_error};
 use crate::metrics::{Counted, Outcome, Transport};
@@ -21,56 +24,34 @@ use crate::metrics::{Counted, Outcome, Transport};
 use super::State as Server;
 use super::credentials::Held;
 use super::feed::Item;
-use super::http::bearer;
 use super::message::{self, Close, FromClient};
 use super::metering;
 use super::operation::{self, Sent};
 use super::slots::{OwnSlot, Slot};
+use super::upgrade::Socket;
 
-const PROTOCOL: &str = "graphql-transport-ws";
-/// Small buffers: tens of thousands of sockets are mostly idle.
-const BUFFER_BYTES: usize = 4_096;
+/// Pings without any word from the client; then it is gone.
+const PINGS_MISSED_MAX: usize = 2;
 
-/// Upgrades a request that speaks the protocol.
-pub(super) async fn upgrade(
-    State(server): State<Arc<Server>>,
-    headers: HeaderMap,
-    socket: WebSocketUpgrade,
-) -> Response {
-    let token = bearer(&headers).map(str::to_owned);
-    let max = server.settings.message_bytes_max;
-    let socket = socket
-        .protocols([PROTOCOL])
-        .read_buffer_size(BUFFER_BYTES)
-        .write_buffer_size(0)
-        // Beyond our own limit, so that what passes that is answered with a code and not by a broken socket.
-        .max_message_size(max.saturating_mul(2))
-        .max_frame_size(max.saturating_mul(2));
-    if socket.selected_protocol().is_none() {
-        return (StatusCode::BAD_REQUEST, format!("the subprotocol is {PROTOCOL}\n")).into_response();
-    }
-    let Some(slot) = server.slots.take() else {
-        return (StatusCode::SERVICE_UNAVAILABLE, "too many connections, try again later\n").into_response();
+/// Serves a socket to its end.
+pub(super) async fn serve(server: Arc<Server>, socket: Socket, token: Option<String>, slot: Slot) {
+    let (answer, answers) = mpsc::channel(server.settings.answers_max);
+    let counted = server.authority.metrics().connection(Transport::Socket);
+    let session = Session {
+        server,
+        socket,
+        token,
+        known: None,
+        operations: HashMap::new(),
+        followed: SelectAll::new(),
+        runs: 0,
+        answer,
+        pings: Pings { second: Instant::now(), count: 0 },
+        is_broken: false,
+        _slot: slot,
+        _counted: counted,
     };
-    socket.on_upgrade(move |socket| async move {
-        let (answer, answers) = mpsc::channel(server.settings.answers_max);
-        let pings = Pings { second: Instant::now(), count: 0 };
-        let counted = server.authority.metrics().connection(Transport::Socket);
-        let socket = Session {
-            server,
-            socket,
-            token,
-            known: None,
-            operations: HashMap::new(),
-            followed: SelectAll::new(),
-            runs: 0,
-            answer,
-            pings,
-            _slot: slot,
-            _counted: counted,
-        };
-        Box::pin(socket.run(answers)).await;
-    })
+    Box::pin(session.run(answers)).await;
 }
 
 /// What is followed, with the run and the id of its operation; none: it is over.
@@ -78,7 +59,7 @@ type Followed = BoxStream<'static, (u64, Arc<str>, Option<Item>)>;
 
 struct Session {
     server: Arc<Server>,
-    socket: WebSocket,
+    socket: Socket,
     token: Option<String>,
     known: Option<(Arc<Held>, OwnSlot)>,
     operations: HashMap<Arc<str>, (u64, End)>,
@@ -86,6 +67,8 @@ struct Session {
     runs: u64,
     answer: mpsc::Sender<Sent>,
     pings: Pings,
+    /// No message can be read any more.
+    is_broken: bool,
     _slot: Slot,
     _counted: Counted,
 }
@@ -120,19 +103,30 @@ impl Session {
                 self.server.authority.metrics().closed(close.label());
                 self.close(close).await;
             }
-            Err(Over::Broken) => self.close(Close::Invalid).await,
+            Err(Over::Broken) => {
+                self.is_broken = true;
+                self.close(Close::Invalid).await;
+            }
             Ok(()) | Err(Over::Gone) => {}
         }
     }
 
     async fn close(&mut self, close: Close) {
         let (code, reason) = close.frame();
-        let frame = CloseFrame { code, reason: reason.into() };
+        let frame = CloseFrame { code: code.into(), reason: reason.into() };
         let close = async {
             self.socket.send(Message::Close(Some(frame))).await?;
             // What the peer still says is heard, or its reason would be lost with a broken connection.
-            while self.socket.recv().await.transpose()?.is_some() {}
-            Ok::<_, axum::Error>(())
+            let mut last = Ok(());
+            while let Some(heard) = self.socket.next().await {
+                last = heard.map(drop);
+            }
+            if last.is_err() || self.is_broken {
+                let stream = self.socket.get_mut();
+                stream.shutdown().await?;
+                tokio::io::copy(stream, &mut tokio::io::sink()).await?;
+            }
+            Ok::<_, Error>(())
         };
         // Either the peer hears it in time, or it is gone already.
         let _gone = tokio::time::timeout(self.server.settings.close, close).await;
@@ -143,23 +137,25 @@ impl Session {
         let settings = &server.settings;
         let mut ping = interval_at(start + settings.ping, settings.ping);
         ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut heard_at = start;
+        let mut unanswered = 0;
         loop {
             let known = self.known.as_ref().map(|(held, _)| held.clone());
             tokio::select! {
                 biased;
                 () = server.closing.cancelled() => return Err(Over::Close(Close::GoingAway)),
                 () = withdrawn(known.as_deref()) => return Err(Over::Close(Close::Forbidden)),
-                () = tokio::time::sleep_until(start + settings.init), if known.is_none() => {
+                () = sleep_until(start + settings.init), if known.is_none() => {
                     return Err(Over::Close(Close::InitTimeout));
                 }
-                message = self.socket.recv() => {
-                    heard_at = Instant::now();
-                    match message {
+                message = next(&mut self.socket, settings.message) => {
+                    unanswered = 0;
+                    match message? {
                         Some(Ok(Message::Text(text))) if text.len() <= settings.message_bytes_max => {
                             self.hear(text.as_str()).await?;
                         }
-                        Some(Ok(Message::Text(_) | Message::Binary(_))) => return Err(Over::Close(Close::Invalid)),
+                        Some(Ok(Message::Text(_) | Message::Binary(_) | Message::Frame(_))) => {
+                            return Err(Over::Close(Close::Invalid));
+                        }
                         Some(Ok(Message::Ping(_))) => self.count_ping()?,
                         Some(Ok(Message::Pong(_))) => {}
                         Some(Err(_)) => return Err(Over::Broken),
@@ -171,9 +167,11 @@ impl Session {
                     self.tell(run, &id, item).await?;
                 }
                 _ = ping.tick() => {
-                    if heard_at + settings.ping * 2 < Instant::now() {
+                    // Counted, not timed: a server that was suspended has not asked meanwhile.
+                    if unanswered == PINGS_MISSED_MAX {
                         return Err(Over::Gone);
                     }
+                    unanswered += 1;
                     self.write(Message::Ping(Default::default())).await?;
                 }
             }
@@ -325,4 +323,21 @@ async fn withdrawn(held: Option<&Held>) {
         Some(held) => held.withdrawn().await,
         None => std::future::pending().await,
     }
+}
+
+/// The next message; an error where one that began is not there `within` its bound.
+async fn next(socket: &mut Socket, within: Duration) -> Result<Option<Result<Message, Error>>, Over> {
+    let mut late: Option<Pin<Box<Sleep>>> = None;
+    poll_fn(|context| {
+        if let Poll::Ready(message) = socket.poll_next_unpin(context) {
+            return Poll::Ready(Ok(message));
+        }
+        let Some(end) = socket.get_ref().began().map(|began| began + within) else { return Poll::Pending };
+        let late = late.get_or_insert_with(|| Box::pin(sleep_until(end)));
+        if late.deadline() != end {
+            late.as_mut().reset(end);
+        }
+        late.as_mut().poll(context).map(|()| Err(Over::Close(Close::MessageTimeout)))
+    })
+    .await
 }

@@ -14,5 +14,6 @@ mod respond;
 mod runtime;
 pub mod scene;
 pub mod socket;
+mod stalls;
 mod subscribe;
 mod trusted;

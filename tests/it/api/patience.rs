@@ -42,6 +42,17 @@ async fn a_request_whose_head_or_body_does_not_come_is_given_up() {
 }
 
 #[tokio::test]
+async fn a_head_beyond_its_limit_is_refused_and_not_read_on() {
+    let app = App::start_with(|options| options.patience.head_bytes_max = 8_192).await;
+    let head = |bytes| format!("GET /healthz HTTP/1.1\r\nhost: localhost\r\nx: {}\r\n", "x".repeat(bytes));
+    let fits = told(&app, &format!("{}connection: close\r\n\r\n", head(6_000))).await;
+    assert!(fits.starts_with("HTTP/1.1 204"), "{fits}");
+    let refused = told(&app, &head(8_192)).await;
+    assert!(refused.starts_with("HTTP/1.1 431"), "{refused}");
+    app.finish().await;
+}
+
+#[tokio::test]
 async fn a_connection_outlives_a_pause_between_two_requests_and_ends_when_nobody_uses_it() {
     let app = App::start_with(|options| {
         options.patience.head = Duration::from_millis(300);

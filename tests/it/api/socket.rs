@@ -17,7 +17,7 @@ use crate::app::App;
 const BOUND: Duration = Duration::from_secs(20);
 
 /// A client's end.
-pub struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
+pub struct Socket(pub WebSocketStream<MaybeTlsStream<TcpStream>>);
 
 impl Socket {
     pub async fn open(app: &App) -> Self {
@@ -63,10 +63,15 @@ impl Socket {
 
     /// The code with which it is closed, whatever is said before.
     pub async fn closed(mut self) -> u16 {
+        timeout(BOUND, self.frame()).await.expect("it was not closed").0
+    }
+
+    /// The code and the reason with which it is closed.
+    pub async fn frame(&mut self) -> (u16, String) {
         loop {
-            let next = timeout(BOUND, self.0.next()).await.expect("it was not closed").unwrap();
-            if let Message::Close(frame) = next.unwrap() {
-                return frame.unwrap().code.into();
+            if let Message::Close(frame) = self.0.next().await.unwrap().unwrap() {
+                let frame = frame.unwrap();
+                return (frame.code.into(), frame.reason.as_str().to_owned());
             }
         }
     }
