@@ -34,3 +34,7 @@ pub mod store;
 pub mod tasks;
 pub mod telemetry;
 pub mod transport;
+
+#[cfg(test)]
+#[path = "../tests/support/fuzz.rs"]
+mod fuzz;

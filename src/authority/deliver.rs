@@ -11,6 +11,7 @@ use crate::lifecycle::{
 };
 
 use super::dispatching::unannounced;
+use super::owed::given_back;
 use super::{Authority, DeliveryFailure, Error, Failure, Responded};
 
 /// A lost waiter sends its responder round once more, along the detached path (decisions 4).
@@ -60,7 +61,7 @@ impl Authority {
                 Effect::Settled(_) => return Ok(accepted(bundle)),
                 Effect::Dispatch(_, turn) => return self.dispatch_answer(session, bundle, &turn).await,
                 Effect::Replayed(claim, fate) => return self.replay(session, bundle, &claim, fate).await,
-                Effect::HandOver(ticket) => match self.hand_over(session, &ticket).await? {
+                Effect::HandOver(ticket) => match self.owned_hand_over(session, &ticket).await? {
                     HandOver::Confirmed => {
                         crash::point("CP-19");
                         return Ok(accepted(bundle));
@@ -73,6 +74,15 @@ impl Authority {
             }
         }
         Err(Error::internal("a response went round too often"))
+    }
+
+    /// A claim that a fault of the store kept from its end is given back as soon as the store takes it.
+    async fn owned_hand_over(&self, session: &SessionId, ticket: &ClaimTicket) -> Result<HandOver, Error> {
+        let ended = self.hand_over(session, ticket).await;
+        if ended.is_err() {
+            self.insist_later(session, given_back(ticket));
+        }
+        ended
     }
 
     /// Waits a bounded time for a waiter to confirm; then gives the claim back. The database decides which of the
@@ -105,8 +115,7 @@ impl Authority {
     }
 
     async fn abandon(&self, session: &SessionId, ticket: &ClaimTicket, is_lost: bool) -> Result<HandOver, Error> {
-        let restore = Command::RestoreClaim(ticket.pending_id.clone(), ticket.id.clone());
-        match self.transact(session, restore).await {
+        match self.transact(session, given_back(ticket)).await {
             Ok(passed) if passed.decision.effect == Effect::Unchanged => Ok(HandOver::Retired),
             Ok(_) => Ok(HandOver::Restored { is_lost }),
             Err(Error::Refused(Refusal::Stale)) => {

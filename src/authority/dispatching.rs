@@ -218,14 +218,8 @@ impl Authority {
     /// Goes on trying until the server stops; then the next start does.
     fn settle_later(&self, session: &SessionId, turn: &TurnId, position: Position) {
         let (own, session, turn) = (self.clone(), session.clone(), turn.clone());
-        let stop = self.0.parts.tasks.stop();
         self.0.parts.tasks.spawn("settle", async move {
-            while own.settle(&session, &turn, position).await.is_none() {
-                tokio::select! {
-                    () = tokio::time::sleep(own.limits().poll) => {}
-                    () = stop.cancelled() => return,
-                }
-            }
+            while own.settle(&session, &turn, position).await.is_none() && own.may_try_again().await {}
         });
     }
 
@@ -233,13 +227,8 @@ impl Authority {
     /// attempt marker is on disk: after a stop the next start finds as much.
     fn close_later(&self, session: &SessionId, turn: &TurnId, certainty: Certainty) {
         let (own, session, turn) = (self.clone(), session.clone(), turn.clone());
-        let stop = self.0.parts.tasks.stop();
         self.0.parts.tasks.spawn("close", async move {
-            loop {
-                tokio::select! {
-                    () = tokio::time::sleep(own.limits().poll) => {}
-                    () = stop.cancelled() => return,
-                }
+            while own.may_try_again().await {
                 match own.close(&session, &turn, certainty).await {
                     Ok(Some(position)) => return own.settle_later(&session, &turn, position),
                     Ok(None) | Err(Error::Refused(_)) => return,

@@ -13,6 +13,7 @@ mod error;
 mod hints;
 mod identify;
 mod messages;
+mod owed;
 mod pause;
 mod points;
 mod pulling;

@@ -54,7 +54,7 @@ impl Authority {
             }
             Err(store::Error::UnknownCommit) => {
                 let effect = effect.lock().unwrap_or_else(PoisonError::into_inner).take();
-                self.read_back(session, &command, effect).await?
+                self.read_back(session, &command, effect.ok_or(store::Error::UnknownCommit)?).await?
             }
             Err(error) => return Err(error.into()),
         };
@@ -73,26 +73,35 @@ impl Authority {
     }
 
     /// A commit in doubt is read back by what it would have left, so that a claim, turn or waiter that is there has
-    /// its owner (decisions 23, INV-34). What leaves nothing of its own stays in doubt.
-    async fn read_back(
+    /// its owner (decisions 23, INV-34). What leaves nothing of its own stays in doubt, and so does what a store that
+    /// is away does not tell.
+    async fn read_back(&self, session: &SessionId, command: &Command, effect: Effect) -> Result<Passed, Error> {
+        let found = self.find_left(session, command, &effect).await;
+        if !matches!(found, Ok(true)) {
+            self.disown(session, command, &effect);
+            // What the next start finds is not known yet.
+            let is_known = |error: &store::Error| !matches!(error, store::Error::Closed);
+            return Err(found.err().filter(is_known).unwrap_or(store::Error::UnknownCommit).into());
+        }
+        self.wake(session);
+        Ok(Passed { decision: Decision { effect, ..Decision::default() }, last_position: None })
+    }
+
+    async fn find_left(
         &self,
         session: &SessionId,
         command: &Command,
-        effect: Option<Effect>,
-    ) -> Result<Passed, Error> {
-        let in_doubt = || Error::from(store::Error::UnknownCommit);
-        let effect = effect.ok_or_else(in_doubt)?;
-        for is_last in [false, true] {
-            let view = self.store().view(session, trace::focus(&effect)).await?;
-            if trace::is_left(&view, command, &effect) {
-                self.wake(session);
-                return Ok(Passed { decision: Decision { effect, ..Decision::default() }, last_position: None });
-            }
-            if !is_last {
-                tokio::time::sleep(self.limits().poll).await;
-            }
+        effect: &Effect,
+    ) -> Result<bool, store::Error> {
+        let is_left = async || {
+            let view = self.store().view(session, trace::focus(effect)).await?;
+            Ok(trace::is_left(&view, command, effect))
+        };
+        if is_left().await? {
+            return Ok(true);
         }
-        Err(in_doubt())
+        tokio::time::sleep(self.limits().poll).await;
+        is_left().await
     }
 
     /// The same, waiting a bounded time for an unresolved dispatch of the session (decisions 13).

@@ -12,6 +12,7 @@ use crate::ids::{PendingId, SessionId, TurnId, WaiterId};
 use crate::lifecycle::{Command, Effect, Outcome, OutcomeStatus};
 use crate::metrics::Counted;
 
+use super::owed::dropped;
 use super::{Authority, Error};
 
 /// A wait for one bundle. Dropped unfinished, it detaches in a task of its own.
@@ -179,11 +180,7 @@ impl Waiting {
     }
 
     fn drop_command(&self) -> Command {
-        Command::DropWaiter {
-            pending_id: self.pending_id.clone(),
-            waiter: self.waiter.clone(),
-            is_received: false,
-        }
+        dropped(&self.pending_id, &self.waiter)
     }
 }
 
@@ -195,10 +192,9 @@ impl Drop for Waiting {
         let (authority, session, command) = (self.authority.clone(), self.session.clone(), self.drop_command());
         let (turn, pending_id) = (self.turn.clone(), self.pending_id.clone());
         self.authority.0.parts.tasks.spawn("detach", async move {
-            match authority.transact(&session, command).await {
-                Ok(_) => authority.pause_later(&session, &turn, &pending_id),
-                // Startup detaches what no living server waits for (CP-05).
-                Err(error) => tracing::warn!(%error, "a lost wait was not detached"),
+            // After a stop, startup detaches what no living server waits for (CP-05).
+            if authority.insist(&session, command).await.is_some() {
+                authority.pause_later(&session, &turn, &pending_id);
             }
         });
     }

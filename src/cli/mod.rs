@@ -1,8 +1,11 @@
 //! What the command line does beside serving. Tokens and migrations take a database file for themselves, so no
-//! server may run on it; a check and an inspection only read. May import: store, access, lifecycle, config, ids, ports.
+//! server may run on it, and so does an import; a check and an inspection only read. May import: store, access, lifecycle, config, ids, ports.
 
 mod check;
+mod import;
 mod inspect;
+
+use std::time::Duration;
 
 use clap::Subcommand;
 
@@ -13,6 +16,7 @@ use crate::ports::{Clock, IdSource, System};
 use crate::store::{self, PostgresOptions, Store, StoreOptions, TokenRow};
 
 pub use check::check;
+pub use import::import;
 pub use inspect::inspect;
 
 /// `answerable token …`
@@ -72,10 +76,15 @@ pub enum Error {
     NoToken(String),
 }
 
+/// A check or an import of a large database may take as long as somebody watches it; its statements are bounded.
+const PATIENCE: Duration = Duration::from_hours(24);
+
 fn options(database: &str) -> Result<StoreOptions, Error> {
     Ok(match config::Database::parse(database)? {
         config::Database::Sqlite(path) => StoreOptions::new(path),
-        config::Database::Postgres(url) => PostgresOptions::new(url).into(),
+        config::Database::Postgres(url) => {
+            PostgresOptions { transaction: PATIENCE, ..PostgresOptions::new(url) }.into()
+        }
     })
 }
 

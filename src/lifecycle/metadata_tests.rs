@@ -324,3 +324,17 @@ fn private_keys_are_not_public() {
     let public = public_metadata(claim.as_object().unwrap());
     assert_eq!(public.keys().collect::<Vec<_>>(), ["status", "theirs"]);
 }
+
+#[test]
+fn whatever_stands_in_a_row_is_inert_or_read_the_same_once_it_is_written() {
+    crate::fuzz::fuzz("metadata", 20_000, |bytes| {
+        let Ok(metadata) = serde_json::from_slice::<Map<String, Value>>(bytes) else { return };
+        if let Ok(question) = read_question(columns(), metadata.clone()) {
+            let again = read_question(columns(), question_metadata(&question)).unwrap();
+            // A value of a wrong type stands for the one that is written in its place.
+            assert_eq!(again, Question { rest: again.rest.clone(), ..question });
+        }
+        let turn = read_turn(bare_turn(), metadata);
+        assert_eq!(read_turn(bare_turn(), turn_metadata(&turn)), turn);
+    });
+}

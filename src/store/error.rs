@@ -54,9 +54,19 @@ pub enum Error {
     /// An older program made this schema, and it may only be read now.
     #[error("the database has an older schema; bring it up to date with `answerable migrate`")]
     OlderSchema,
+    /// An import wants a database without tasks.
+    #[error("the database holds tasks already; an import wants an empty one")]
+    NotEmpty,
+    /// What is to be imported cannot be read.
+    #[error("the database to import: {0}")]
+    Source(String),
     /// What is stored cannot be read.
     #[error("the database is damaged: {0}")]
     Corrupt(String),
+    /// The file system failed under the database, or took its file away. After a commit that ended so, only a new start
+    /// knows what is stored: the store is closed.
+    #[error("the database is lost to its file system: {0}")]
+    Lost(String),
     /// A row was not what the decision saw, so its job was rolled back. A defect, or a second writer.
     #[error("a row was not as decided upon: {0}")]
     Guard(String),
@@ -94,6 +104,7 @@ impl From<DbError> for Error {
             _ if has("is locked") || has("due to lock timeout") || has("due to statement timeout") => Self::Busy,
             _ if has("terminating connection") || has("the database system is") => Self::Unreachable(words),
             _ if has("database disk image is malformed") || has("not a database") => Self::Corrupt(words),
+            _ if has("disk I/O error") => Self::Lost(words),
             _ => Self::Db(error),
         }
     }

@@ -7,6 +7,7 @@
 mod check;
 mod error;
 mod faults;
+mod import;
 mod job;
 mod kept;
 mod meter;
@@ -30,6 +31,7 @@ use crate::lifecycle::{Decision, Focus, Refusal, SessionView};
 
 pub use check::{NOT_SHOWN, Violation, shown};
 pub use error::Error;
+pub use import::Imported;
 pub use options::{PostgresOptions, SqliteOptions, StoreOptions};
 pub use rows::{
     BundleRow, Decided, MessageKey, MessageRowOut, OutboxSpan, Page, PendingFilter, SessionRow, Settled,
@@ -114,6 +116,15 @@ impl Store {
     #[must_use]
     pub fn with_deadline(&self, deadline: Duration) -> Self {
         Self { engine: self.engine.clone(), deadline: Some(deadline) }
+    }
+
+    /// Resolves when the file system failed under a commit or took the file away: the store has closed itself, and only
+    /// a new start knows what is stored. A database server looks after its own files.
+    pub async fn lost(&self) {
+        match &self.engine {
+            Engine::Sqlite(engine) => engine.lost().await,
+            Engine::Postgres(_) => std::future::pending().await,
+        }
     }
 
     /// Lets all waiting jobs end, then closes the database. Later calls answer [`Error::Closed`].

@@ -20,6 +20,14 @@ impl StoreOptions {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         SqliteOptions::new(path).into()
     }
+
+    /// Which one it is, for people; a URL holds a password.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Sqlite(options) => options.path.display().to_string(),
+            Self::Postgres(_) => "on PostgreSQL".to_owned(),
+        }
+    }
 }
 
 impl From<SqliteOptions> for StoreOptions {
@@ -83,7 +91,8 @@ pub struct PostgresOptions {
     pub connections_max: usize,
     /// Jobs that may wait for a connection.
     pub queue_max: usize,
-    /// How long a job waits for a connection, and how long making one may take.
+    /// How long making a connection may take, and how long its first answer; a job waits twice as long for one, so that
+    /// one that is broken leaves time for another.
     pub connect: Duration,
     /// How long one statement may run.
     pub statement: Duration,
@@ -91,6 +100,9 @@ pub struct PostgresOptions {
     pub lock: Duration,
     /// How long a transaction may stand still before the server ends it.
     pub idle: Duration,
+    /// How long the reads of a transaction, and its writes, may take by the clock of this side: a server that does not
+    /// even say that it was too slow is gone.
+    pub transaction: Duration,
     /// What transactions do is counted there.
     pub metrics: Metrics,
 }
@@ -106,6 +118,7 @@ impl PostgresOptions {
             statement: Duration::from_secs(30),
             lock: Duration::from_secs(10),
             idle: Duration::from_secs(10),
+            transaction: Duration::from_secs(60),
             metrics: Metrics::default(),
         }
     }

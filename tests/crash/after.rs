@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use answerable::ids::{PendingId, Position, SessionId};
 use answerable::lifecycle::{BundleState, DispatchOutcome, Focus, PendingAction, Question, SessionView, Status};
-use answerable::store::{BundleRow, SessionRow, Store, StoreOptions};
+use answerable::store::{BundleRow, SessionRow, Store};
 use serde_json::Value;
 
 use super::scene::{Acts, Scene};
@@ -31,7 +31,7 @@ impl Facts {
 
 /// Reads, having found no violation and no event that waits.
 pub async fn facts(scene: &Scene) -> Facts {
-    let store = Store::open_to_read(&StoreOptions::new(&scene.database)).await.unwrap();
+    let store = Store::open_to_read(&scene.database.options()).await.unwrap();
     assert_eq!(store.check().await.unwrap(), [], "violations");
     // What a call has just announced may be on its way, and a summary follows it; what a start has to replay is there
     // before it listens.

@@ -78,7 +78,7 @@ pub async fn cp_12_skip(scene: &Scene) {
 const NEWER_TURN: &str =
     "INSERT INTO task_session_turns (id, session_id, ordinal, kind, generation, started_us, wall_us,
         has_evidence, metadata)
-    SELECT 'newer', session_id, ordinal + 50, 'work', generation + 50, started_us + 1000000000, wall_us, 0, '{}'
+    SELECT 'newer', session_id, ordinal + 50, 'work', generation + 50, started_us + 1000000000, wall_us, FALSE, '{}'
         FROM task_session_turns WHERE id = $turn;
     INSERT INTO outbox_events (event_id, body, workspace_id, task_id, session_id, created_us)
         SELECT 'newer', '{\"kind\":\"TURN_STARTED\",\"turn_id\":\"newer\"}', workspace_id, task_id, id, updated_us

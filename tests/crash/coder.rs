@@ -18,17 +18,17 @@ fn settle(scene: &Scene, does: &str) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/acp/peer/agent.mjs");
     let is_there = script.with_file_name("node_modules/.package-lock.json").exists();
     assert!(is_there, "the agent is not installed: npm ci --prefix tests/acp/peer, or make it");
-    let journal = scene.database.with_extension("journal");
+    let journal = scene.database.beside("journal");
     let settings = format!(
         "[executors.{NAME}]\nkind = 'acp'\ncommand = 'node'\nargs = [{script:?}]\ncwd = '/'\n\
         env_inherit = ['PATH']\nenv = {{ PEER_JOURNAL = {journal:?}, PEER_START = 'deaf', PEER_DO = '{does}' }}\n",
     );
-    std::fs::write(scene.database.with_extension("toml"), settings).unwrap();
+    std::fs::write(scene.database.beside("toml"), settings).unwrap();
     scene.plant(&format!("UPDATE task_sessions SET executor = '{NAME}' WHERE id = $session"));
 }
 
 fn journal(scene: &Scene, event: &str) -> Vec<Value> {
-    let text = std::fs::read_to_string(scene.database.with_extension("journal")).unwrap_or_default();
+    let text = std::fs::read_to_string(scene.database.beside("journal")).unwrap_or_default();
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     lines.filter(|line| line["event"] == event).collect()
 }

@@ -55,7 +55,7 @@ pub async fn cp_31(scene: &Scene) {
 pub async fn cp_32(scene: &Scene) {
     die(scene, "CP-31=return", answer_detached).await;
     scene.plant(
-        "UPDATE task_session_turns SET metadata = json_object('dispatch_outcome', 'ACCEPTED')
+        "UPDATE task_session_turns SET metadata = '{\"dispatch_outcome\":\"ACCEPTED\"}'
         WHERE is_reserved AND session_id = $session",
     );
     let server = scene.restart().await;

@@ -1,12 +1,14 @@
-//! Every cell of the matrix, for bundles of one question and of three with one decided before; run on a few threads.
+//! Every cell of the matrix, on a file and on PostgreSQL, for bundles of one question and of three with one decided
+//! before; run on a few threads.
 //! May import: its siblings.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Mutex;
 
+use super::base::{Base, Engine};
 use super::scene::{Scene, Template};
-use super::{answers, coder, dispatch, fallback, power, starts, stops, turns, waits};
+use super::{answers, coder, cuts, dispatch, fallback, power, starts, stops, turns, waits};
 
 type Path = for<'s> fn(&'s Scene) -> Pin<Box<dyn Future<Output = ()> + 's>>;
 
@@ -111,10 +113,17 @@ const CELLS: &[(&str, Path)] = cells![
     starts::cp_57,
     power::cp_58,
     power::cp_58_live,
+    cuts::cp_59,
+    cuts::cp_60,
+    cuts::cp_60_unheard,
+    cuts::cp_60_live,
+    cuts::cp_60_live_unheard,
+    cuts::cp_60_killed,
     stops::cp_61,
     stops::cp_61_live,
     stops::cp_61_others,
     starts::cp_62,
+    starts::cp_62_fenced,
     starts::inspected,
     waits::answer_waits,
 ];
@@ -122,43 +131,61 @@ const CELLS: &[(&str, Path)] = cells![
 /// The last crash point of the design; what is named behind it is our own.
 const LAST: usize = 62;
 
-/// Crash points that this matrix cannot reach, and why.
-const WITHOUT: &[(&str, &str)] = &[
-    ("cp_59", "needs PostgreSQL: a backend is ended during its commit"),
-    ("cp_60", "needs PostgreSQL: its connection is cut behind a commit"),
+/// Cells of one engine alone, and why.
+const ALONE: &[(&str, Engine, &str)] = &[
+    ("cp_58", Engine::Sqlite, "what this process wrote and did not sync; PostgreSQL's files are PostgreSQL's"),
+    ("cp_58_live", Engine::Sqlite, "the same"),
+    ("cp_59", Engine::Postgres, "a database server falls, and a file has none"),
+    ("cp_60", Engine::Postgres, "a connection is cut, and a file has none"),
+    ("cp_60_unheard", Engine::Postgres, "the same"),
+    ("cp_60_live", Engine::Postgres, "the same"),
+    ("cp_60_live_unheard", Engine::Postgres, "the same"),
+    ("cp_60_killed", Engine::Postgres, "the same"),
+    ("cp_62", Engine::Sqlite, "a file has one server, and refuses the second"),
+    ("cp_62_fenced", Engine::Postgres, "a database has several, and who takes another one's place fences it"),
+    (
+        "answer_waits",
+        Engine::Sqlite,
+        "counts this process's syncs; PostgreSQL syncs once for each of the same commits",
+    ),
 ];
 
-/// Crash points of the design without a cell, and reasons that are out of date; none is right.
-pub fn uncovered() -> Vec<String> {
-    let has_cell = |point: &str| CELLS.iter().any(|(name, _)| name.starts_with(point));
-    let reason = |point: &str| WITHOUT.iter().find(|(known, _)| *known == point);
-    let all = (1..=LAST).map(|n| format!("cp_{n:02}"));
-    all.filter(|point| has_cell(point) == reason(point).is_some())
-        .map(|point| format!("{point} has no cell, or one and a reason to have none"))
-        .collect()
+fn is_on(name: &str, engine: Engine) -> bool {
+    ALONE.iter().all(|(alone, on, _)| *alone != name || *on == engine)
 }
 
-/// Runs the cells whose names hold `only`: how many there were, and which broke.
-pub fn run(only: Option<&str>, at_once: usize) -> (usize, Vec<String>) {
+/// Crash points of the design that have no cell, and reasons for cells that are not there; none is right.
+pub fn uncovered() -> Vec<String> {
+    let has_cell = |point: &str| CELLS.iter().any(|(name, _)| name.starts_with(point));
+    let points = (1..=LAST).map(|n| format!("cp_{n:02}")).filter(|point| !has_cell(point));
+    let stale = ALONE.iter().filter(|(alone, ..)| CELLS.iter().all(|(name, _)| name != alone));
+    points.chain(stale.map(|(name, ..)| (*name).to_owned())).map(|name| format!("{name} has no cell")).collect()
+}
+
+/// Runs the cells whose names hold one of `only`, or all, on these engines: how many there were, and which broke.
+pub fn run(engines: &[Engine], only: &[String], at_once: usize) -> (usize, Vec<String>) {
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let templates = [1, 3].map(|size| (size, runtime().block_on(Template::new(size))));
-    let wanted = CELLS.iter().filter(|(name, _)| only.is_none_or(|only| name.contains(only)));
-    let jobs: Vec<_> = wanted.flat_map(|cell| templates.iter().map(move |(size, t)| (cell, size, t))).collect();
+    let stages = engines.iter().flat_map(|engine| [1, 3].map(|size| (*engine, size)));
+    let stages: Vec<_> = stages
+        .map(|(engine, size)| (engine, size, runtime().block_on(Template::new(Base::new(engine), size))))
+        .collect();
+    let is_wanted = |name: &str| only.is_empty() || only.iter().any(|part| name.contains(part));
+    let wanted: Vec<_> = CELLS.iter().filter(|(name, _)| is_wanted(name)).collect();
+    let of_stage = |stage| wanted.iter().map(move |cell| (*cell, stage));
+    let jobs = stages.iter().flat_map(of_stage).filter(|((name, _), (engine, ..))| is_on(name, *engine));
+    let jobs: Vec<_> = jobs.collect();
     let (queue, broken) = (Mutex::new(jobs.iter()), Mutex::new(Vec::new()));
-    std::thread::scope(|scope| {
-        for _ in 0..at_once {
-            scope.spawn(|| {
-                loop {
-                    let next = queue.lock().unwrap().next();
-                    let Some(((name, path), size, template)) = next else { return };
-                    let scene = template.copy();
-                    let run = || runtime().block_on(path(&scene));
-                    if catch_unwind(AssertUnwindSafe(run)).is_err() {
-                        broken.lock().unwrap().push(format!("{name} with {size}"));
-                    }
-                }
-            });
+    let work = || {
+        loop {
+            let next = queue.lock().unwrap().next();
+            let Some(((name, path), (engine, size, template))) = next else { return };
+            let scene = template.copy();
+            let run = || runtime().block_on(path(&scene));
+            if catch_unwind(AssertUnwindSafe(run)).is_err() {
+                broken.lock().unwrap().push(format!("{name} with {size} on {engine:?}"));
+            }
         }
-    });
+    };
+    std::thread::scope(|scope| (0..at_once).for_each(|_| drop(scope.spawn(work))));
     (jobs.len(), broken.into_inner().unwrap())
 }

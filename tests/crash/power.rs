@@ -94,10 +94,9 @@ async fn record(
     scene: &Scene,
     path: impl AsyncFnOnce(Acts<'_>) -> Option<Value>,
 ) -> (Disk, Vec<(&'static str, Deed)>) {
-    let read =
-        |file: &&'static str| (*file, std::fs::read(scene.database.with_extension(file)).unwrap_or_default());
+    let read = |file: &&'static str| (*file, std::fs::read(scene.database.beside(file)).unwrap_or_default());
     let base = FILES.iter().map(read).collect();
-    let log = scene.database.with_extension("strace");
+    let log = scene.database.beside("strace");
     let args = "-D -f -y -xx -s 1000000 -qq -e signal=none -e trace=pwrite64,write,ftruncate,fdatasync,fsync -o";
     let args: Vec<_> = args.split(' ').map(str::to_owned).chain([log.display().to_string()]).collect();
     let Start::Listens(server) = Server::start_under("strace", &args, &scene.database, "").await else {
@@ -135,7 +134,7 @@ async fn cut(scene: &Scene, path: impl AsyncFnOnce(Acts<'_>) -> Option<Value>) {
         for is_torn in [false, true] {
             let cell = Scene::copied(scene);
             for (file, content) in disk(&base, &deeds[..cut], is_torn) {
-                std::fs::write(cell.database.with_extension(file), content).unwrap();
+                std::fs::write(cell.database.beside(file), content).unwrap();
             }
             let is_seen = deeds[..cut].iter().any(|(file, _)| *file == "dispatches");
             stands(

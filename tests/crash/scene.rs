@@ -1,14 +1,9 @@
 //! What every path begins with: a session whose turn has asked a bundle that nobody waits for, made once and copied
-//! for each cell; and the calls that a path makes. May import: server, the crate.
+//! for each cell; and the calls that a path makes. May import: base, server, the crate.
 
-use std::path::{Path, PathBuf};
-
-use diesel::connection::SimpleConnection;
-use diesel::prelude::*;
-use diesel::sqlite::SqliteConnection;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
+use super::base::Base;
 use super::server::{Caller, Server, Start};
 
 /// Ids of what stands in a template.
@@ -30,15 +25,13 @@ pub struct Names {
 
 /// A database to copy.
 pub struct Template {
-    dir: TempDir,
+    database: Base,
     names: Names,
 }
 
 impl Template {
     /// With a bundle of one question, or of three of which one was answered before.
-    pub async fn new(size: usize) -> Self {
-        let dir = TempDir::new().unwrap();
-        let database = dir.path().join("template.db");
+    pub async fn new(database: Base, size: usize) -> Self {
         let server = Server::start_whole(&database).await;
         let caller = server.caller();
         let task = caller
@@ -51,41 +44,34 @@ impl Template {
         start_turn(&caller, &fresh).await;
         let bundle = text(&ask(&caller, &session, size, 0).await.unwrap()["pendingId"]);
         assert_eq!(server.terminate().await.code, Some(0));
+        database.teach();
         let open = if size == 1 { vec!["q1"] } else { vec!["q1", "q3"] };
         if size > 1 {
-            run_sql(
-                &database,
-                "UPDATE task_session_messages SET metadata = json_set(metadata, '$.status', 'answered',
+            database.run(
+                "UPDATE task_session_messages SET metadata = json_set(json_set(metadata, '$.status', 'answered'),
                 '$.response', json('{\"question_id\":\"q2\",\"custom_text\":\"earlier\"}'))
                 WHERE is_question AND json_extract(metadata, '$.question.id') = 'q2'",
             );
         }
         let names = Names { task, session, turn, bundle, fresh, empty, open, size };
-        Self { dir, names }
+        Self { database, names }
     }
 
     pub fn copy(&self) -> Scene {
-        let dir = TempDir::new().unwrap();
-        let database = dir.path().join("cell.db");
-        std::fs::copy(self.dir.path().join("template.db"), &database).unwrap();
-        Scene { database, names: self.names.clone(), _dir: dir }
+        Scene { database: self.database.copy(), names: self.names.clone() }
     }
 }
 
 /// One cell's database.
 pub struct Scene {
-    pub database: PathBuf,
+    pub database: Base,
     pub names: Names,
-    _dir: TempDir,
 }
 
 impl Scene {
     /// A copy of a scene that no server has opened yet.
     pub fn copied(scene: &Self) -> Self {
-        let dir = TempDir::new().unwrap();
-        let database = dir.path().join("cell.db");
-        std::fs::copy(&scene.database, &database).unwrap();
-        Self { database, names: scene.names.clone(), _dir: dir }
+        Self { database: scene.database.copy(), names: scene.names.clone() }
     }
 
     pub async fn armed(&self, points: &str) -> Server {
@@ -109,7 +95,7 @@ impl Scene {
     }
 
     pub fn agent_lines(&self) -> Vec<String> {
-        let text = std::fs::read_to_string(self.database.with_extension("dispatches")).unwrap_or_default();
+        let text = std::fs::read_to_string(self.database.dispatches()).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
 
@@ -118,12 +104,12 @@ impl Scene {
         let names = &self.names;
         let sql = sql.replace("$session", &format!("'{}'", names.session));
         let sql = sql.replace("$turn", &format!("'{}'", names.turn));
-        run_sql(&self.database, &sql.replace("$bundle", &format!("'{}'", names.bundle)));
+        self.database.run(&sql.replace("$bundle", &format!("'{}'", names.bundle)));
     }
 
     /// One text column of every row, in order.
     pub fn read(&self, sql: &str) -> Vec<String> {
-        read_sql(&self.database, sql)
+        self.database.read(sql)
     }
 
     /// Everything that recovery may touch, as text; summaries follow by themselves.
@@ -139,24 +125,6 @@ impl Scene {
                 WHERE json_extract(body, '$.kind') <> 'TASK_CHANGED' ORDER BY 1",
         )
     }
-}
-
-fn run_sql(database: &Path, sql: &str) {
-    let mut conn = SqliteConnection::establish(database.to_str().unwrap()).unwrap();
-    conn.batch_execute(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
-}
-
-#[derive(QueryableByName)]
-struct Line {
-    #[diesel(sql_type = diesel::sql_types::Text)]
-    line: String,
-}
-
-fn read_sql(database: &Path, sql: &str) -> Vec<String> {
-    let mut conn = SqliteConnection::establish(database.to_str().unwrap()).unwrap();
-    conn.batch_execute("PRAGMA busy_timeout = 5000").unwrap();
-    let rows: Vec<Line> = diesel::sql_query(sql).load(&mut conn).unwrap_or_else(|error| panic!("{sql}: {error}"));
-    rows.into_iter().map(|row| row.line).collect()
 }
 
 pub fn text(value: &Value) -> String {

@@ -1,4 +1,4 @@
-//! The real binary as a child process, armed or not, and GraphQL calls to it. May import: nothing of the tests.
+//! The real binary as a child process, armed or not, and GraphQL calls to it. May import: base.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -9,6 +9,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, Command};
+
+use super::base::Base;
 
 /// How long a start, and the way to a crash point, may take.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -24,6 +26,15 @@ pub struct Server {
 pub enum Start {
     Listens(Server),
     Ended(Ended),
+}
+
+impl Start {
+    fn listening(self) -> Server {
+        match self {
+            Self::Listens(server) => server,
+            Self::Ended(ended) => panic!("the server did not start: {ended:?}"),
+        }
+    }
 }
 
 /// A process that is over.
@@ -43,16 +54,17 @@ impl Ended {
 /// The binary under test: the one that was built with this, unless `ANSWERABLE_BIN` names another.
 pub fn program() -> &'static Path {
     static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
-        std::env::var_os("ANSWERABLE_BIN").map_or_else(|| env!("CARGO_BIN_EXE_answerable").into(), PathBuf::from)
+        let named = std::env::var_os("ANSWERABLE_BIN").map(PathBuf::from);
+        std::path::absolute(named.unwrap_or_else(|| env!("CARGO_BIN_EXE_answerable").into())).unwrap()
     });
     &PROGRAM
 }
 
-fn command(program: &Path, database: &Path, points: &str) -> Command {
-    let (settings, mut command) = (database.with_extension("toml"), Command::new(program));
+fn command(database: &Base, url: &str, points: &str) -> Command {
+    let (settings, mut command) = (database.beside("toml"), Command::new(program()));
     command
-        .args(["serve", "--listen", "127.0.0.1:0", "--log-filter", "warn", "--database"])
-        .arg(format!("sqlite:{}", database.display()))
+        .args(["serve", "--listen", "127.0.0.1:0", "--log-filter", "warn", "--database", url])
+        .current_dir(database.folder())
         .env("FAILPOINTS", points)
         // A point that holds a thread leaves others to go on.
         .env("TOKIO_WORKER_THREADS", "8")
@@ -73,26 +85,29 @@ fn command(program: &Path, database: &Path, points: &str) -> Command {
 
 impl Server {
     /// Starts the binary with these points armed.
-    pub async fn start(database: &Path, points: &str) -> Start {
-        Self::run(command(program(), database, points)).await
+    pub async fn start(database: &Base, points: &str) -> Start {
+        Self::run(command(database, &database.url(), points)).await
+    }
+
+    /// The same, by another way to the database; it has to listen.
+    pub async fn start_by(database: &Base, url: &str) -> Self {
+        Self::run(command(database, url, "")).await.listening()
     }
 
     /// The same under another program, such as a tracer, that takes the server's command line as its last arguments.
-    pub async fn start_under(tracer: &str, args: &[String], database: &Path, points: &str) -> Start {
-        let inner = command(program(), database, points);
+    pub async fn start_under(tracer: &str, args: &[String], database: &Base, points: &str) -> Start {
+        let inner = command(database, &database.url(), points);
         let mut outer = Command::new(tracer);
         outer.args(args).arg(inner.as_std().get_program()).args(inner.as_std().get_args());
         outer.envs(inner.as_std().get_envs().filter_map(|(name, value)| Some((name, value?))));
+        outer.current_dir(database.folder());
         outer.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         Self::run(outer).await
     }
 
     /// Starts it with nothing armed; it has to listen.
-    pub async fn start_whole(database: &Path) -> Self {
-        match Self::start(database, "").await {
-            Start::Listens(server) => server,
-            Start::Ended(ended) => panic!("the server did not start: {ended:?}"),
-        }
+    pub async fn start_whole(database: &Base) -> Self {
+        Self::start(database, "").await.listening()
     }
 
     async fn run(mut command: Command) -> Start {

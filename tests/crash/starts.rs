@@ -2,14 +2,13 @@
 //! server. May import: its siblings, the crate.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use answerable::lifecycle::DispatchOutcome;
 use serde_json::Value;
 
-use super::after::{acts, events, facts, is_answerable, is_kept, is_pending};
+use super::after::{acts, events, facts, is_answerable, is_kept, is_pending, kind};
 use super::answers::{answer_detached, die};
 use super::dispatch::cp_40_wreck;
 use super::scene::{Acts, Scene, ask};
@@ -74,7 +73,8 @@ fn end_state(scene: &Scene) -> BTreeMap<String, String> {
         "SELECT m.session_id || '/' || json_extract(m.metadata, '$.question.id') || '=' || m.status || m.has_intent
             || m.is_detached || COALESCE(json_extract(m.metadata, '$.dispatch_outcome'), '') AS line
         FROM task_session_messages m WHERE m.is_question
-        UNION ALL SELECT session_id || '/turns=' || SUM(is_reserved) || SUM(is_visible) FROM task_session_turns
+        UNION ALL SELECT session_id || '/turns=' || COUNT(*) FILTER (WHERE is_reserved)
+            || COUNT(*) FILTER (WHERE is_visible) FROM task_session_turns
             GROUP BY session_id
         UNION ALL SELECT session_id || '/' || json_extract(body, '$.kind') || '=' || COUNT(*) FROM outbox_events
             WHERE session_id IS NOT NULL GROUP BY session_id, json_extract(body, '$.kind')",
@@ -85,27 +85,16 @@ fn end_state(scene: &Scene) -> BTreeMap<String, String> {
 /// A recovery that is cut short at each passage of a point ends where an unbroken one ends.
 async fn confluent(scene: &Scene, point: &str, passages: usize) {
     wreck(scene).await;
-    let wreck = scene.database.with_extension("wreck");
-    copy(&scene.database, &wreck);
+    let wreck = scene.database.copy();
     scene.restart().await.kill().await;
     facts(scene).await;
     let unbroken = end_state(scene);
-    copy(&wreck, &scene.database);
+    scene.database.become_like(&wreck);
     let kills = starts_until_whole(scene, point).await;
     assert!(kills >= passages, "{point} was passed {kills} times");
     facts(scene).await;
     assert_eq!(end_state(scene), unbroken);
     assert_eq!(scene.dispatches(), 0);
-}
-
-fn copy(from: &Path, to: &Path) {
-    for end in ["", "-wal", "-shm"] {
-        let of = |path: &Path| Path::new(&format!("{}{end}", path.display())).to_owned();
-        let _absent = std::fs::remove_file(of(to));
-        if of(from).exists() && end != "-shm" {
-            std::fs::copy(of(from), of(to)).unwrap();
-        }
-    }
 }
 
 pub async fn cp_50(scene: &Scene) {
@@ -201,16 +190,14 @@ fn tool(name: &str, scene: &Scene) -> (Option<i32>, String) {
 }
 
 fn run(args: &[&str], scene: &Scene) -> (Option<i32>, String) {
-    let database = format!("sqlite:{}", scene.database.display());
-    let run = Command::new(program()).args(args).args(["--database", &database]).output().unwrap();
+    let run = Command::new(program()).args(args).args(["--database", &scene.database.url()]).output().unwrap();
     (run.status.code(), String::from_utf8(run.stdout).unwrap())
 }
 
 /// Every spelling of a flag that is true counts as the marker; every other does not.
 pub async fn flags(scene: &Scene) {
     die(scene, "CP-28=return", answer_detached).await;
-    let wreck = scene.database.with_extension("wreck");
-    copy(&scene.database, &wreck);
+    let wreck = scene.database.copy();
     let spellings = [
         ("json('true')", true),
         ("'true'", true),
@@ -220,10 +207,11 @@ pub async fn flags(scene: &Scene) {
         ("'0'", false),
     ];
     for (spelling, is_true) in spellings {
-        copy(&wreck, &scene.database);
+        scene.database.become_like(&wreck);
         scene.plant(&format!(
-            "UPDATE task_session_turns SET metadata = json_set(metadata, '$.prompt_dispatch_attempted', {spelling},
-            '$.prompt_dispatch_pending', 1) WHERE is_reserved"
+            "UPDATE task_session_turns SET metadata = json_set(
+            json_set(metadata, '$.prompt_dispatch_attempted', {spelling}), '$.prompt_dispatch_pending', 1)
+            WHERE is_reserved"
         ));
         let server = scene.restart().await;
         if is_true {
@@ -265,6 +253,18 @@ pub async fn cp_62(scene: &Scene) {
     let (code, told) = tool("check", scene);
     assert_eq!((code, told.as_str()), (Some(0), "violations=0\n"), "beside a running server");
     is_answerable(scene, first).await;
+}
+
+/// Who starts under a server's name takes its place: the first one writes nothing more and ends by itself.
+pub async fn cp_62_fenced(scene: &Scene) {
+    let first = scene.restart().await;
+    let caller = acts(scene, &first);
+    let second = scene.restart().await;
+    let late = caller.respond("late").await;
+    assert_ne!(kind(&late), "ResponseAccepted", "a fenced server took an answer");
+    assert_eq!(first.gone().await.code, Some(1));
+    assert_eq!(tool("check", scene), (Some(0), "violations=0\n".to_owned()), "beside a running server");
+    is_answerable(scene, second).await;
 }
 
 /// A dispatch of unknown outcome is listed, with the mutation that settles it.

@@ -8,6 +8,7 @@ use std::sync::Mutex;
 use answerable::lifecycle::BundleState;
 
 use super::after::{acts, facts, kind};
+use super::base::{Base, Engine};
 use super::scene::{Acts, Scene, Template, ask};
 use super::server::{Server, Start};
 
@@ -91,7 +92,7 @@ async fn begin(template: &Template, path: &str) -> Scene {
 /// How often the path makes these calls, its start included.
 async fn count(template: &Template, path: &str, calls: &str) -> usize {
     let scene = begin(template, path).await;
-    let log = scene.database.with_extension("strace");
+    let log = scene.database.beside("strace");
     let args = ["-D", "-f", "-qq", "-e", "signal=none", "-e"].map(str::to_owned).to_vec();
     let args = [args, vec![format!("trace={calls}"), "-o".to_owned(), log.display().to_string()]].concat();
     let Start::Listens(server) = Server::start_under("strace", &args, &scene.database, points(path)).await else {
@@ -164,7 +165,10 @@ fn chosen(extent: Extent, calls: usize) -> Vec<usize> {
 pub fn run(extent: Extent, at_once: usize) -> (usize, Vec<String>) {
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let sizes: &[usize] = if extent == Extent::Full { &[1, 3] } else { &[3] };
-    let templates: Vec<_> = sizes.iter().map(|size| (*size, runtime().block_on(Template::new(*size)))).collect();
+    let templates: Vec<_> = sizes
+        .iter()
+        .map(|size| (*size, runtime().block_on(Template::new(Base::new(Engine::Sqlite), *size))))
+        .collect();
     let walks: Vec<_> = templates
         .iter()
         .flat_map(|template| PATHS.iter().map(move |path| (template, *path)))

@@ -23,7 +23,7 @@ fn began(line: &str) -> Option<f64> {
 }
 
 pub async fn answer_waits(scene: &Scene) {
-    let log = scene.database.with_extension("strace");
+    let log = scene.database.beside("strace");
     let args = ["-D", "-f", "-y", "-ttt", "-qq", "-e", "signal=none", "-e", "trace=fdatasync,fsync", "-o"];
     let later =
         ["RELAY_SETTLE", "SUMMARY_SETTLE"].map(|name| ["-E".to_owned(), format!("ANSWERABLE_{name}_MS=10000")]);

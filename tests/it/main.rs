@@ -7,12 +7,18 @@
 mod acp;
 mod api;
 mod app;
+mod clock;
 mod home;
+mod import;
 mod kill;
 mod outage;
 mod peers;
 #[path = "../support/postgres.rs"]
+#[expect(dead_code, reason = "a server that syncs is for measurements")]
 mod postgres;
+#[path = "../support/proxy.rs"]
+#[expect(dead_code, reason = "cuts at a COMMIT are for crash cells")]
+mod proxy;
 mod psql;
 mod pull;
 mod receiver;

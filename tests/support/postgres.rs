@@ -11,11 +11,11 @@ use std::time::Duration;
 /// Runs the server until its input ends; each line before is a signal that it is stopped by, to be started again, and
 /// for how many seconds it stays away.
 const KEEPER: &str = r#"
-bin=$1; dir=$2
+bin=$1; dir=$2; fsync=$3
 trap "" HUP INT TERM
 "$bin/initdb" -D "$dir/data" -U answerable -A trust -E UTF8 --locale=C.UTF-8 --no-sync >"$dir/log" 2>&1 || exit 1
 start() {
-    "$bin/postgres" -D "$dir/data" -k "$dir" -c listen_addresses= -c fsync=off -c max_connections=200 \
+    "$bin/postgres" -D "$dir/data" -k "$dir" -c listen_addresses= -c fsync="$fsync" -c max_connections=200 \
         -c min_wal_size=32MB -c max_wal_size=128MB >>"$dir/log" 2>&1 &
     pid=$!
 }
@@ -34,6 +34,15 @@ pub struct Server {
 
 impl Server {
     pub fn start() -> Self {
+        Self::start_with("off")
+    }
+
+    /// One that syncs what it commits, for measurements.
+    pub fn start_durable() -> Self {
+        Self::start_with("on")
+    }
+
+    fn start_with(fsync: &str) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("answerable-pg-{}-{number}", std::process::id()));
@@ -46,7 +55,7 @@ impl Server {
             Command::new("sh")
         };
         let script = format!("mkdir -m 700 \"$2\" && cd \"$2\" || exit 1\n{KEEPER}");
-        command.args(["-c", &script, "keeper"]).arg(programs()).arg(&folder).stdin(Stdio::piped());
+        command.args(["-c", &script, "keeper"]).arg(programs()).arg(&folder).arg(fsync).stdin(Stdio::piped());
         let mut server = Self { keeper: command.spawn().unwrap(), folder };
         server.await_ready();
         server
@@ -54,9 +63,9 @@ impl Server {
 
     /// Stops it by that signal (INT: in order; QUIT: as a crash) and starts it again, after so many seconds as may
     /// stand behind the signal.
-    pub fn restart(&mut self, signal: &str) {
+    pub fn restart(&self, signal: &str) {
         let before = self.sql("postgres", "SELECT pg_postmaster_start_time()").unwrap();
-        writeln!(self.keeper.stdin.as_mut().unwrap(), "{signal}").unwrap();
+        writeln!(self.keeper.stdin.as_ref().unwrap(), "{signal}").unwrap();
         let is_new = |now: &String| *now != before;
         while !self.sql("postgres", "SELECT pg_postmaster_start_time()").as_ref().is_some_and(is_new) {
             std::thread::sleep(Duration::from_millis(20));
@@ -85,6 +94,11 @@ impl Server {
         let name = format!("test{}", COUNT.fetch_add(1, Ordering::Relaxed));
         self.sql("postgres", &format!("CREATE DATABASE {name}")).unwrap();
         name
+    }
+
+    /// What its clients on this machine connect to.
+    pub fn socket(&self) -> PathBuf {
+        self.folder.join(".s.PGSQL.5432")
     }
 
     pub fn url(&self, database: &str) -> String {
@@ -130,6 +144,11 @@ pub fn psql(url: &str) -> Command {
     let mut command = Command::new(programs().join("psql"));
     command.args(["-qAtX", "-v", "ON_ERROR_STOP=1", "-d", url]);
     command
+}
+
+/// Its own load generator.
+pub fn pgbench() -> Command {
+    Command::new(programs().join("pgbench"))
 }
 
 fn is_root() -> bool {

@@ -10,7 +10,7 @@ use crate::store::job::Ticket;
 use crate::store::rows::Decided;
 
 use super::statements::{tasks, transact, view};
-use super::transaction::{Ground, Kind, begin, end, is_race};
+use super::transaction::{Ground, Kind, begin, end, is_race, within};
 use super::{Conn, RETRIES, seam};
 
 type Passed = Result<Decided, Refusal>;
@@ -36,10 +36,12 @@ pub(super) async fn pass<F>(
             return drop(end(&ground, conn, Ok(()), false).await);
         }
         tries += 1;
-        let loaded = load(&mut conn, &session, &focus, epoch).await;
+        let loaded = within(ground.transaction, load(&mut conn, &session, &focus, epoch)).await;
         let decided = loaded.and_then(|view| Ok((caught(&decide, &view)?, view)));
         let written = match decided {
-            Ok((Ok(decision), view)) => write(&mut conn, &session, &view, decision).await.map(Ok),
+            Ok((Ok(decision), view)) => {
+                within(ground.transaction, write(&mut conn, &session, &view, decision)).await.map(Ok)
+            }
             Ok((Err(refusal), _)) => Ok(Err(refusal)),
             Err(error) => Err(error),
         };

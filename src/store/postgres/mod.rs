@@ -16,7 +16,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use diesel_async::AsyncPgConnection;
+use futures_util::{FutureExt, TryFutureExt};
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use crate::crash;
@@ -31,7 +33,7 @@ use super::meter::Meter;
 use super::options::PostgresOptions;
 use super::rows::Decided;
 use super::wake::Wake;
-use transaction::{Ground, Kind, run};
+use transaction::{Ground, Kind, run, within};
 use wakes::Wakes;
 
 #[cfg(test)]
@@ -74,10 +76,16 @@ impl Postgres {
     async fn prepare(options: &PostgresOptions, is_writable: bool) -> Result<Self, Error> {
         let meter = Arc::new(Meter::default());
         let maker = pool::Maker::new(options, &meter)?;
-        let first = maker.make().await.map_err(|error| Error::Unreachable(error.to_string()))?;
+        let made = maker.make().map_err(|error| Error::Unreachable(error.to_string())).boxed();
+        let first = within(options.connect, made).await?;
         migrate::prepare(first, is_writable).await?;
         Ok(Self {
-            ground: Ground { pool: maker.clone().pool(options)?, metrics: options.metrics.clone() },
+            ground: Ground {
+                pool: maker.clone().pool(options)?,
+                connect: options.connect,
+                transaction: options.transaction,
+                metrics: options.metrics.clone(),
+            },
             maker,
             wakes: Arc::new(Wakes::new(System.fresh())),
             room: Arc::new(Semaphore::new(options.queue_max + options.connections_max)),
@@ -130,8 +138,7 @@ impl Postgres {
 
     /// Tells the other servers where something happened and hears of it from them, until the connection fails.
     pub(super) async fn exchange_wakes(&self, heard: &(dyn Fn(Wake) + Send + Sync)) -> Result<(), Error> {
-        let exchanged = self.wakes.exchange(&self.maker, heard).await;
-        exchanged.map_err(|error| Error::Unreachable(pool::words(&error)))
+        self.wakes.exchange(&self.maker, heard).await
     }
 
     /// A read of one snapshot.
@@ -198,10 +205,10 @@ impl Postgres {
         Arc::clone(&self.meter)
     }
 
-    /// Lets the jobs end, then closes the connections.
+    /// Lets the jobs end, but for those on connections that fell silent; then closes the connections.
     pub(super) async fn close(&self) -> Result<(), Error> {
         self.jobs.close();
-        self.jobs.wait().await;
+        let _silent = timeout(self.ground.connect, self.jobs.wait()).await;
         self.ground.pool.close();
         Ok(())
     }

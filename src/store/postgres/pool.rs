@@ -10,7 +10,7 @@ use diesel::ConnectionError;
 use diesel_async::pooled_connection::deadpool::{Object, Pool as Connections, PoolError};
 use diesel_async::pooled_connection::{AsyncDieselConnectionManager, ManagerConfig, RecyclingMethod};
 use diesel_async::{AsyncConnection, AsyncPgConnection, SimpleAsyncConnection};
-use futures_util::FutureExt;
+use futures_util::{FutureExt, TryFutureExt};
 use tokio_postgres::config::SslMode;
 use tokio_postgres::tls::NoTlsStream;
 use tokio_postgres::{Client, Config, Connection, NoTls, Socket};
@@ -20,6 +20,7 @@ use crate::store::meter::{Meter, instrument};
 use crate::store::options::PostgresOptions;
 
 use super::Conn;
+use super::transaction::within;
 
 /// A connection that is lent out.
 pub(super) type Lent = Object<Conn>;
@@ -29,6 +30,7 @@ pub(super) type Lent = Object<Conn>;
 pub(super) struct Maker {
     config: Config,
     settings: String,
+    patience: Duration,
     meter: Arc<Meter>,
 }
 
@@ -42,21 +44,33 @@ impl Maker {
             config.application_name("answerable");
         }
         config.connect_timeout(options.connect).keepalives_idle(Duration::from_secs(30));
+        config.keepalives_interval(Duration::from_secs(10)).keepalives_retries(3);
         // A peer that says nothing for longer than a statement may take is gone.
         config.tcp_user_timeout(options.statement);
-        Ok(Self { config, settings: session_settings(options), meter: Arc::clone(meter) })
+        Ok(Self {
+            config,
+            settings: session_settings(options),
+            patience: options.connect,
+            meter: Arc::clone(meter),
+        })
     }
 
     /// A bare connection, and what drives it.
-    pub(super) async fn connect(
+    pub(super) async fn connect(&self) -> Result<(Client, Connection<Socket, NoTlsStream>), Error> {
+        self.answered(self.config.connect(NoTls)).await
+    }
+
+    /// What the server answers, within the time for a first answer.
+    pub(super) async fn answered<R>(
         &self,
-    ) -> Result<(Client, Connection<Socket, NoTlsStream>), tokio_postgres::Error> {
-        self.config.connect(NoTls).await
+        call: impl Future<Output = Result<R, tokio_postgres::Error>>,
+    ) -> Result<R, Error> {
+        within(self.patience, call.map_err(|error| Error::Unreachable(words(&error)))).await
     }
 
     /// A connection with its settings.
     pub(super) async fn make(&self) -> Result<Conn, ConnectionError> {
-        let refused = |error: tokio_postgres::Error| ConnectionError::BadConnection(words(&error));
+        let refused = |error: Error| ConnectionError::BadConnection(error.to_string());
         let (client, connection) = self.connect().await.map_err(refused)?;
         let mut conn = AsyncPgConnection::try_from_client_and_connection(client, connection).await?;
         conn.batch_execute(&self.settings).await.map_err(ConnectionError::CouldntSetupConfiguration)?;
@@ -76,7 +90,7 @@ impl Maker {
         Connections::builder(AsyncDieselConnectionManager::new_with_config(String::new(), config))
             .max_size(options.connections_max.max(1))
             .runtime(deadpool::Runtime::Tokio1)
-            .wait_timeout(Some(options.connect))
+            .wait_timeout(Some(2 * options.connect))
             .create_timeout(Some(options.connect))
             .recycle_timeout(Some(options.connect))
             .build()
@@ -85,7 +99,7 @@ impl Maker {
 }
 
 /// An error of the client with its cause, which says what happened.
-pub(super) fn words(error: &tokio_postgres::Error) -> String {
+fn words(error: &tokio_postgres::Error) -> String {
     match std::error::Error::source(error) {
         Some(cause) => format!("{error}: {cause}"),
         None => error.to_string(),

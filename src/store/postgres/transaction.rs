@@ -2,20 +2,21 @@
 //! May import: the store's shared parts, metrics.
 
 use std::panic::AssertUnwindSafe;
+use std::time::Duration;
 
 use diesel::result::{DatabaseErrorKind, Error as DbError};
 use diesel_async::pooled_connection::deadpool::{Object, Pool};
 use diesel_async::{AnsiTransactionManager as Manager, TransactionManager};
-use futures_util::FutureExt;
-use tokio::time::Instant;
+use futures_util::{FutureExt, TryFutureExt};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::metrics::Metrics;
 use crate::store::error::Error;
 use crate::store::job::{Ticket, Work};
 
+use super::Conn;
 use super::pool::{Lent, lend};
 use super::seam::{GENERATIONS, LOCKS};
-use super::{Conn, RETRIES};
 
 /// What a transaction is for.
 #[derive(Clone, Copy, Debug)]
@@ -40,10 +41,17 @@ impl Kind {
     }
 }
 
+/// Between two tries to begin while the server is away.
+const PAUSE: Duration = Duration::from_millis(50);
+
 /// What transactions are made on.
 #[derive(Clone)]
 pub(super) struct Ground {
     pub(super) pool: Pool<Conn>,
+    /// How long a connection, and its first answer, may take.
+    pub(super) connect: Duration,
+    /// How long a transaction may take.
+    pub(super) transaction: Duration,
     pub(super) metrics: Metrics,
 }
 
@@ -60,23 +68,36 @@ impl Ground {
     }
 }
 
-/// A connection inside a transaction. A connection on which the transaction did not begin is thrown away, and the
-/// next one tried: nothing was done on it.
+/// A connection inside a transaction. While the server cannot be reached the next connection is tried, for nothing was
+/// done on the last; and where one is broken, those that lie idle are most likely too. One that never answers leaves
+/// time for another.
 pub(super) async fn begin(ground: &Ground, kind: Kind) -> Result<Lent, Error> {
-    let mut tries = 0;
+    let deadline = Instant::now() + 2 * ground.connect;
     loop {
-        tries += 1;
-        let mut conn = ground.lend(kind).await?;
-        match Manager::begin_transaction_sql(&mut *conn, &kind.begin()).await.map_err(Error::from) {
-            Ok(()) => return Ok(conn),
-            Err(error) => {
-                drop(Object::take(conn));
-                if !matches!(error, Error::Unreachable(_)) || tries > RETRIES {
-                    return Err(error);
-                }
-            }
+        match try_begin(ground, kind).await {
+            Err(Error::Unreachable(_)) if Instant::now() < deadline => sleep(PAUSE).await,
+            begun => return begun,
         }
     }
+}
+
+async fn try_begin(ground: &Ground, kind: Kind) -> Result<Lent, Error> {
+    let mut conn = ground.lend(kind).await?;
+    let sql = kind.begin();
+    let begun = Manager::begin_transaction_sql(&mut *conn, &sql).map_err(Error::from);
+    match within(ground.connect, begun).await {
+        Ok(()) => Ok(conn),
+        Err(error) => {
+            drop(Object::take(conn));
+            ground.pool.retain(|_, _| false);
+            Err(error)
+        }
+    }
+}
+
+/// A server that says nothing for so long is not there any more.
+pub(super) async fn within<R>(bound: Duration, work: impl Future<Output = Result<R, Error>>) -> Result<R, Error> {
+    timeout(bound, work).await.unwrap_or_else(|_elapsed| Err(Error::Unreachable("it fell silent".to_owned())))
 }
 
 /// Ends the transaction: what is kept is committed, a failure undoes it.
@@ -88,11 +109,12 @@ pub(super) async fn end<R>(
 ) -> Result<R, Error> {
     let ended = if is_kept && result.is_ok() {
         let start = Instant::now();
-        let committed = Manager::commit_transaction(&mut *conn).await.map_err(of_commit);
+        let commit = Manager::commit_transaction(&mut *conn).map_err(of_commit);
+        let committed = timeout(ground.transaction, commit).await.unwrap_or(Err(Error::UnknownCommit));
         ground.metrics.committed(1, start.elapsed());
         committed
     } else {
-        Manager::rollback_transaction(&mut *conn).await.map_err(Error::from)
+        within(ground.connect, Manager::rollback_transaction(&mut *conn).map_err(Error::from)).await
     };
     match (result, ended) {
         (result, Ok(())) => result,
@@ -114,7 +136,8 @@ pub(super) async fn run<R: Send>(ground: Ground, kind: Kind, ticket: Ticket<R>, 
     if !ticket.begin() {
         return drop(end(&ground, conn, Ok(()), false).await);
     }
-    let result = AssertUnwindSafe(work(&mut conn)).catch_unwind().await.unwrap_or(Err(Error::Panicked));
+    let work = AssertUnwindSafe(work(&mut conn)).catch_unwind();
+    let result = within(ground.transaction, work.map(|worked| worked.unwrap_or(Err(Error::Panicked)))).await;
     ticket.answer(end(&ground, conn, result, !matches!(kind, Kind::Read)).await);
 }
 

@@ -3,16 +3,18 @@
 //! too. May import: the store's shared parts.
 
 use std::collections::BTreeSet;
+use std::future::ready;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
-use tokio_postgres::{AsyncMessage, Client, Error};
+use tokio_postgres::{AsyncMessage, Client};
 use uuid::Uuid;
 
 use crate::ids::SessionId;
+use crate::store::error::Error;
 use crate::store::wake::Wake;
 
 use super::pool::Maker;
@@ -70,17 +72,17 @@ impl Wakes {
         let mut messages = stream::poll_fn(move |context| connection.poll_message(context));
         let listen = async {
             while let Some(message) = messages.next().await {
-                if let AsyncMessage::Notification(told) = message? {
+                if let AsyncMessage::Notification(told) = maker.answered(ready(message)).await? {
                     self.hear(told.payload(), heard);
                 }
             }
             Ok(())
         };
         let speak = async {
-            client.batch_execute(&format!("LISTEN {CHANNEL}")).await?;
+            maker.answered(client.batch_execute(&format!("LISTEN {CHANNEL}"))).await?;
             // What was told before this was not heard.
             heard(Wake::All);
-            self.speak(&client).await
+            self.speak(maker, &client).await
         };
         tokio::select! {
             ended = listen => ended,
@@ -88,13 +90,13 @@ impl Wakes {
         }
     }
 
-    async fn speak(&self, client: &Client) -> Result<(), Error> {
-        let notify = client.prepare("SELECT pg_notify($1, $2)").await?;
+    async fn speak(&self, maker: &Maker, client: &Client) -> Result<(), Error> {
+        let notify = maker.answered(client.prepare("SELECT pg_notify($1, $2)")).await?;
         loop {
             self.is_there.notified().await;
             tokio::time::sleep(PAUSE).await;
             for payload in self.take() {
-                client.execute(&notify, &[&CHANNEL, &payload]).await?;
+                maker.answered(client.execute(&notify, &[&CHANNEL, &payload])).await?;
             }
         }
     }

@@ -10,6 +10,7 @@ use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionMa
 use futures_util::FutureExt;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::metrics::Metrics;
 use crate::store::error::Error;
@@ -19,6 +20,7 @@ use crate::store::options::SqliteOptions;
 
 use super::connection::{damage, open_writer, with, wrap};
 use super::desk::Desk;
+use super::files::{Files, log_of};
 use super::lock::FileLock;
 use super::schema_check::prepare;
 
@@ -39,13 +41,18 @@ pub(super) struct Lane {
 
 impl Lane {
     /// Takes the file's lock, opens, checks and migrates it on the lane's own thread.
-    pub(super) async fn start(options: SqliteOptions, meter: Arc<Meter>) -> Result<Self, Error> {
+    /// `lost` is cancelled before anybody is told that a commit is in doubt for good.
+    pub(super) async fn start(
+        options: SqliteOptions,
+        meter: Arc<Meter>,
+        lost: CancellationToken,
+    ) -> Result<Self, Error> {
         let (jobs, queue) = sync_channel(options.queue_max);
         let metrics = options.metrics.clone();
         let (opened, is_open) = oneshot::channel();
         let (end, ended) = oneshot::channel();
         let run = move || {
-            let mut writer = match Writer::open(options, meter) {
+            let mut writer = match Writer::open(options, meter, lost) {
                 Ok(writer) => {
                     let _ = opened.send(Ok(()));
                     writer
@@ -55,10 +62,8 @@ impl Lane {
                     return;
                 }
             };
-            writer.serve(&queue);
-            let closed = writer.close();
-            drop(writer);
-            let _ = end.send(closed);
+            let served = writer.serve(&queue);
+            let _ = end.send(writer.close(served));
         };
         std::thread::Builder::new().name("store-writer".to_owned()).spawn(run)?;
         is_open.await.unwrap_or(Err(Error::Closed))?;
@@ -88,6 +93,8 @@ struct Writer {
     desk: Desk,
     options: SqliteOptions,
     meter: Arc<Meter>,
+    files: Files,
+    lost: CancellationToken,
     has_written: bool,
     has_checked: bool,
     /// Held until the last connection of the lane is closed.
@@ -95,21 +102,23 @@ struct Writer {
 }
 
 impl Writer {
-    fn open(options: SqliteOptions, meter: Arc<Meter>) -> Result<Self, Error> {
+    fn open(options: SqliteOptions, meter: Arc<Meter>, lost: CancellationToken) -> Result<Self, Error> {
         let lock = FileLock::take(&options.path)?;
         super::schema_check::check_header(&options.path)?;
         let mut raw = open_writer(&options.path, options.busy_timeout_ms)?;
         prepare(&mut raw)?;
         let desk = Desk::new(wrap(raw, &meter), options.views_max);
-        Ok(Self { desk, options, meter, has_written: false, has_checked: false, _lock: lock })
+        let files = Files::opened(&options.path);
+        Ok(Self { desk, options, meter, files, lost, has_written: false, has_checked: false, _lock: lock })
     }
 
-    fn serve(&mut self, queue: &Receiver<Queued>) {
+    /// Until nobody sends jobs any more; an error: until the database was lost.
+    fn serve(&mut self, queue: &Receiver<Queued>) -> Result<(), Error> {
         loop {
             match queue.recv_timeout(IDLE) {
-                Ok(first) => self.commit_group(gather(first, queue, self.batch_max())),
-                Err(RecvTimeoutError::Timeout) => self.rest(),
-                Err(RecvTimeoutError::Disconnected) => return,
+                Ok(first) => self.commit_group(gather(first, queue, self.batch_max()))?,
+                Err(RecvTimeoutError::Timeout) => self.rest()?,
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
             }
         }
     }
@@ -119,13 +128,19 @@ impl Writer {
     }
 
     /// One BEGIN IMMEDIATE, a savepoint for each job, one COMMIT, then the answers.
-    fn commit_group(&mut self, jobs: Vec<Queued>) {
+    fn commit_group(&mut self, jobs: Vec<Queued>) -> Result<(), Error> {
         self.options.metrics.write_taken(jobs.len());
         let jobs: Vec<_> = jobs.into_iter().filter(|job| job.begin()).collect();
         self.has_written = true;
+        if let Err(error) = self.files.check() {
+            self.lost.cancel();
+            answer_all(jobs, || Error::Unreachable("its file is gone".to_owned()));
+            return Err(error);
+        }
         if let Err(error) = with(&mut self.desk.conn, |c| Manager::begin_transaction_sql(c, "BEGIN IMMEDIATE")) {
             self.note_failure(&error);
-            return answer_all(jobs, || Error::Busy);
+            answer_all(jobs, || Error::Busy);
+            return Ok(());
         }
         let mut done: Vec<Queued> = Vec::with_capacity(jobs.len());
         let mut waiting = jobs.into_iter();
@@ -136,14 +151,26 @@ impl Writer {
                 // The database dropped the whole transaction: nothing of the group is there any more.
                 self.reset();
                 answer_all(done, || Error::RolledBack);
-                return answer_all(waiting, || Error::RolledBack);
+                answer_all(waiting, || Error::RolledBack);
+                return Ok(());
             }
         }
         let start = Instant::now();
         let committed = self.commit();
         self.options.metrics.committed(done.len(), start.elapsed());
+        self.conclude(done, committed)
+    }
+
+    /// Tells what became of a commit. After a failed sync, what this process reads and what the disk holds may differ,
+    /// and no later sync makes it good: whoever asks again is not answered from here.
+    fn conclude(&mut self, done: Vec<Queued>, committed: Result<(), Error>) -> Result<(), Error> {
         match committed {
             Ok(()) => done.into_iter().for_each(|job| job.answer(Ok(()))),
+            Err(error @ Error::Lost(_)) => {
+                self.lost.cancel();
+                answer_all(done, || Error::UnknownCommit);
+                return Err(error);
+            }
             Err(error) => {
                 self.note_failure(&error);
                 self.reset();
@@ -151,6 +178,7 @@ impl Writer {
                 answer_all(done, || if is_known { Error::Busy } else { Error::UnknownCommit });
             }
         }
+        Ok(())
     }
 
     fn commit(&mut self) -> Result<(), Error> {
@@ -194,21 +222,28 @@ impl Writer {
     }
 
     /// Truncates a log that grew while readers kept it.
-    fn rest(&mut self) {
+    fn rest(&mut self) -> Result<(), Error> {
+        self.files.check().inspect_err(|_gone| self.lost.cancel())?;
         if !std::mem::take(&mut self.has_written) {
-            return;
+            return Ok(());
         }
-        let mut wal = self.options.path.clone().into_os_string();
-        wal.push("-wal");
-        let bytes = std::fs::metadata(wal).map_or(0, |file| file.len());
+        let bytes = std::fs::metadata(log_of(&self.options.path)).map_or(0, |file| file.len());
         if bytes > WAL_BYTES_MAX
             && let Err(error) = with(&mut self.desk.conn, truncate)
         {
             tracing::warn!(%error, bytes, "the log could not be truncated");
         }
+        Ok(())
     }
 
-    fn close(&mut self) -> Result<(), Error> {
+    /// `served`: how it ended. Closing a database that was lost would write to it once more; what is left of it is for
+    /// the next start.
+    fn close(mut self, served: Result<(), Error>) -> Result<(), Error> {
+        if let Err(error) = served {
+            tracing::error!(%error, "the store is closed");
+            std::mem::forget(self.desk);
+            return Err(error);
+        }
         with(&mut self.desk.conn, truncate)
     }
 }

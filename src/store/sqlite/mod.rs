@@ -3,6 +3,7 @@
 
 mod connection;
 mod desk;
+mod files;
 mod lane;
 mod lock;
 mod readers;
@@ -16,6 +17,7 @@ use std::time::Duration;
 
 use futures_util::future::ready;
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 use crate::crash;
 use crate::ids::{Epoch, SessionId};
@@ -37,6 +39,7 @@ pub(super) use schema_check::MIGRATIONS;
 pub(super) struct Sqlite {
     lane: Mutex<Option<lane::Lane>>,
     readers: Mutex<Option<readers::Readers>>,
+    lost: CancellationToken,
     meter: Arc<Meter>,
 }
 
@@ -48,19 +51,19 @@ impl std::fmt::Debug for Sqlite {
 
 impl Sqlite {
     pub(super) async fn open(options: &SqliteOptions) -> Result<Self, Error> {
-        let meter = Arc::new(Meter::default());
-        let lane = lane::Lane::start(options.clone(), Arc::clone(&meter)).await?;
-        let readers = readers::Readers::start(options, &meter).await?;
-        Ok(Self { lane: Mutex::new(Some(lane)), readers: Mutex::new(Some(readers)), meter })
+        let (meter, lost) = (Arc::new(Meter::default()), CancellationToken::new());
+        let lane = lane::Lane::start(options.clone(), Arc::clone(&meter), lost.clone()).await?;
+        let readers = readers::Readers::start(options, &meter, &lost).await?;
+        Ok(Self { lane: Mutex::new(Some(lane)), readers: Mutex::new(Some(readers)), lost, meter })
     }
 
     /// Readers alone: nothing is locked, migrated or written, and every write answers [`Error::Closed`].
     pub(super) async fn open_to_read(options: &SqliteOptions) -> Result<Self, Error> {
         schema_check::check_header(&options.path)?;
         schema_check::verify(&mut connection::open_reader(&options.path, options.busy_timeout_ms)?)?;
-        let meter = Arc::new(Meter::default());
-        let readers = readers::Readers::start(options, &meter).await?;
-        Ok(Self { lane: Mutex::new(None), readers: Mutex::new(Some(readers)), meter })
+        let (meter, lost) = (Arc::new(Meter::default()), CancellationToken::new());
+        let readers = readers::Readers::start(options, &meter, &lost).await?;
+        Ok(Self { lane: Mutex::new(None), readers: Mutex::new(Some(readers)), lost, meter })
     }
 
     /// The door.
@@ -140,6 +143,11 @@ impl Sqlite {
     fn send_read(&self, job: Box<dyn Job<Conn>>) -> Result<(), Error> {
         let readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         readers.as_ref().ok_or(Error::Closed)?.send(job)
+    }
+
+    /// Resolves when the file system took the database away; from then on every call answers [`Error::Closed`].
+    pub(super) async fn lost(&self) {
+        self.lost.cancelled().await;
     }
 
     pub(super) async fn damage(&self) -> Result<Vec<String>, Error> {

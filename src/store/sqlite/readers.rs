@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use diesel::connection::{AnsiTransactionManager, TransactionManager};
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 use crate::store::error::Error;
 use crate::store::job::Job;
@@ -22,11 +23,17 @@ pub(super) struct Readers {
 }
 
 impl Readers {
-    pub(super) async fn start(options: &SqliteOptions, meter: &Arc<Meter>) -> Result<Self, Error> {
+    /// Nothing is answered once `lost` is cancelled.
+    pub(super) async fn start(
+        options: &SqliteOptions,
+        meter: &Arc<Meter>,
+        lost: &CancellationToken,
+    ) -> Result<Self, Error> {
         let (jobs, queue) = sync_channel(options.read_queue_max);
         let queue = Arc::new(Mutex::new(queue));
         for number in 0..options.readers.max(1) {
             let (options, meter, queue) = (options.clone(), Arc::clone(meter), Arc::clone(&queue));
+            let lost = lost.clone();
             let (opened, is_open) = oneshot::channel();
             let run = move || {
                 let mut conn = match open_reader(&options.path, options.busy_timeout_ms) {
@@ -35,7 +42,7 @@ impl Readers {
                 };
                 let _ = opened.send(Ok(()));
                 while let Some(job) = next(&queue) {
-                    serve(&mut conn, job);
+                    serve(&mut conn, job, &lost);
                 }
             };
             std::thread::Builder::new().name(format!("store-reader-{number}")).spawn(run)?;
@@ -57,7 +64,7 @@ fn next(queue: &Mutex<Receiver<Queued>>) -> Option<Queued> {
     queue.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
 }
 
-fn serve(conn: &mut Conn, mut job: Queued) {
+fn serve(conn: &mut Conn, mut job: Queued, lost: &CancellationToken) {
     if !job.begin() {
         return;
     }
@@ -66,5 +73,5 @@ fn serve(conn: &mut Conn, mut job: Queued) {
     }
     job.run(conn);
     let ended = with(conn, AnsiTransactionManager::rollback_transaction);
-    job.answer(ended);
+    job.answer(if lost.is_cancelled() { Err(Error::Closed) } else { ended });
 }

@@ -14,6 +14,8 @@ use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 
 use crate::store::error::Error;
 
+use super::files::log_of;
+
 /// The schema's versions.
 pub(in crate::store) const MIGRATIONS: EmbeddedMigrations = embed_migrations!("migrations/sqlite");
 
@@ -32,21 +34,50 @@ struct Version {
     version: String,
 }
 
-/// Refuses a file that is no database at all, before anything could write to it.
+/// Bytes of SQLite's header.
+const HEADER_BYTES: u64 = 100;
+
+/// Refuses a file that is no database, is cut off or belongs to another program, before anything could write to it:
+/// opening it for writing would make its journal ours.
 pub(super) fn check_header(path: &Path) -> Result<(), Error> {
-    const HEADER: &[u8; 16] = b"SQLite format 3\0";
+    const MAGIC: &[u8; 16] = b"SQLite format 3\0";
     let mut file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error.into()),
     };
-    let mut start = Vec::with_capacity(HEADER.len());
-    file.by_ref().take(16).read_to_end(&mut start)?;
-    if start.is_empty() || start == HEADER {
-        Ok(())
-    } else {
-        Err(Error::Foreign(format!("{} is no SQLite file", path.display())))
+    let mut header = Vec::new();
+    file.by_ref().take(HEADER_BYTES).read_to_end(&mut header)?;
+    if !header.is_empty() && !header.starts_with(MAGIC) {
+        return Err(Error::Foreign(format!("{} is no SQLite file", path.display())));
     }
+    // What a log holds goes before the file.
+    if header.is_empty() || std::fs::metadata(log_of(path)).is_ok_and(|log| log.len() > 0) {
+        return Ok(());
+    }
+    let (length, said) = (file.metadata()?.len(), length_said(&header).unwrap_or(HEADER_BYTES));
+    if length < said {
+        return Err(Error::Corrupt(format!("it is cut off: {length} bytes of {said}")));
+    }
+    // The number of the schema's changes is 0 as long as there is no table.
+    match (number_at(&header, 40), number_at(&header, 68).map(i64::from)) {
+        (_, Some(APPLICATION_ID)) | (Some(0), Some(0)) => Ok(()),
+        (_, id) => Err(Error::Foreign(format!("its application id is {}", id.unwrap_or_default()))),
+    }
+}
+
+/// The length of the file as its header has it; none where an older writer left it out.
+fn length_said(header: &[u8]) -> Option<u64> {
+    // The largest page, 65,536 bytes, is written as 1.
+    let page = match number_at(header, 16)? >> 16 {
+        1 => 65_536,
+        page => u64::from(page),
+    };
+    (number_at(header, 24)? == number_at(header, 92)?).then_some(u64::from(number_at(header, 28)?) * page)
+}
+
+fn number_at(header: &[u8], at: usize) -> Option<u32> {
+    header.get(at..)?.first_chunk().copied().map(u32::from_be_bytes)
 }
 
 /// Checks whose the file is and how new, then migrates it.

@@ -6,6 +6,7 @@ pub(in crate::store) mod bundles;
 pub(in crate::store) mod check;
 pub(in crate::store) mod focus;
 pub(in crate::store) mod generations;
+pub(in crate::store) mod import;
 pub(in crate::store) mod lists;
 pub(in crate::store) mod outbox;
 pub(in crate::store) mod recovery;

@@ -9,6 +9,7 @@ mod lane;
 mod model;
 mod plans;
 #[path = "../../../tests/support/postgres.rs"]
+#[expect(dead_code, reason = "a proxy before it is for tests of the server")]
 mod postgres;
 mod schema;
 mod servers;

@@ -141,7 +141,7 @@ async fn a_task_that_goes_while_its_summary_is_written_meets_no_deadlock() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_pool_outlives_its_connections_and_its_server() {
-    let mut server = Server::start();
+    let server = Server::start();
     let name = server.database();
     let home = Home::at(PostgresOptions::new(server.url(&name))).await;
     let session = home.session().await;

@@ -151,7 +151,7 @@ async fn a_server_of_the_same_name_takes_the_others_place_and_that_one_ends() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn servers_that_all_miss_their_database_for_too_long_do_not_take_each_other_for_dead() {
-    let mut postgres = postgres::Server::start();
+    let postgres = postgres::Server::start();
     let url = postgres.url(&postgres.database());
     let (one, two) = (start_at(&url, "one", &[]).await, start_at(&url, "two", &[]).await);
     let session = session(&one.caller()).await;
