@@ -2,7 +2,7 @@
 
 BIN := target/release/answerable
 
-.PHONY: run build test unit it mcp live field crash lint deny bench search tools web-build web browser chromium
+.PHONY: run build test unit it mcp live field hostile environment rows crash crash-postgres nemesis lint deny bench search tools web-build web browser chromium
 
 # Builds the server and starts it with a scripted agent that asks; answer at http://127.0.0.1:8787/
 run: build
@@ -35,8 +35,11 @@ web-example/node_modules: web-example/package-lock.json
 	cd web-example && npm ci --no-audit --no-fund
 	@touch $@
 
+# The binary as `make it` has it: alone, its dependencies would be built again without what only tests need.
+TEST_BIN := cargo test --locked --no-run --test it
+
 # Everything that the tests need, then all of them.
-test: tools lint deny web unit it mcp live field browser crash
+test: tools lint deny web unit it mcp live field rows browser crash crash-postgres nemesis
 
 unit: tests/acp/peer/node_modules/.package-lock.json
 	cargo test --locked --lib --bins --test tidy
@@ -58,7 +61,7 @@ examples/webhook-receiver/node_modules/.package-lock.json: examples/webhook-rece
 
 # Real MCP clients of both protocol eras against the real binary.
 mcp:
-	cargo build --locked --bin answerable
+	$(TEST_BIN)
 	ANSWERABLE_BIN=target/debug/answerable tests/mcp/run.sh
 
 # The page without a browser: documents against the schema, types, lint, unit tests, build.
@@ -67,7 +70,7 @@ web: web-build
 
 # The page in Debian's chromium against the real binary, which has it inside.
 browser: web-build chromium
-	cargo build --locked --bin answerable
+	$(TEST_BIN)
 	cd web-example && ANSWERABLE_BIN=../target/debug/answerable npm run --silent e2e
 
 chromium:
@@ -75,22 +78,48 @@ chromium:
 
 # Audits, protocol rules and real clients of the GraphQL transports against the real binary.
 live:
-	cargo build --locked --bin answerable
+	$(TEST_BIN)
 	ANSWERABLE_BIN=target/debug/answerable tests/live/run.sh
 
 # Faults that users of comparable software met, tried on the real binary; tests/field/README.md is the table.
 field:
-	cargo build --locked --bin answerable
+	$(TEST_BIN)
 	ANSWERABLE_BIN=target/debug/answerable tests/field/run.sh
 
+# What strangers may try, and faults of the world around a server, row by row: tests/hostile/README.md and
+# tests/environment/README.md are the tables. What they name runs in `make test` too, but for what stands in these two
+# folders, which has targets of its own there; here each row is looked at by itself, and the last line counts them.
+hostile environment: tools tests/acp/peer/node_modules/.package-lock.json examples/webhook-receiver/node_modules/.package-lock.json
+	$(TEST_BIN)
+	ANSWERABLE_BIN=target/debug/answerable tests/rows.sh tests/$@
+
+# Of the two tables, the tests that stand nowhere else.
+rows:
+	$(TEST_BIN)
+	ANSWERABLE_BIN=target/debug/answerable tests/rows.sh
+
 # Kills the real binary at every crash point, and at a sample of its system calls (SWEEP=full: at each one); the last
-# line has the numbers.
+# line has the numbers. ANSWERABLE_TEST_ENGINE=postgres: the cells on PostgreSQL.
+CRASH := cargo test --locked --features failpoints --test crash
 crash: tests/acp/peer/node_modules/.package-lock.json
-	SWEEP=$(SWEEP) cargo test --locked --features failpoints --test crash
+	SWEEP=$(SWEEP) $(CRASH)
+
+# What only PostgreSQL can do: fall at a COMMIT, leave one in doubt behind a killed server, fence a server.
+crash-postgres:
+	ANSWERABLE_TEST_ENGINE=postgres $(CRASH) -- cp_59 cp_60_killed cp_62
+
+# Clients of the real binary write down what they do and are told, while a nemesis kills, stops and cuts; a checker
+# looks for an order in which all of it is true. Seconds on each engine, and the seed of what happens.
+SECONDS_SQLITE := 60
+SECONDS_POSTGRES := 90
+SEED :=
+nemesis:
+	SECONDS_SQLITE=$(SECONDS_SQLITE) SECONDS_POSTGRES=$(SECONDS_POSTGRES) SEED=$(SEED) cargo test --locked --test nemesis
 
 lint:
 	cargo fmt --check
 	cargo clippy --locked --all-targets -- -D warnings
+	cargo clippy --locked --test nemesis -- -D warnings
 	cargo clippy --locked --features failpoints --test crash -- -D warnings
 
 # Licences, sources and bans; advisories too. Only a database that cannot be fetched leaves those unchecked: what is
@@ -104,7 +133,7 @@ deny:
 		else echo "advisories: NOT CHECKED, their database could not be fetched"; fi
 
 bench:
-	cargo bench --locked --bench answers
+	cargo bench --locked --bench answers --bench postgres
 
 # The exhaustive search of the core with its larger bound.
 search:

@@ -53,6 +53,11 @@ export class Process {
     throw new Error('the server ended before it listened');
   }
 
+  /** The exit code of the process, when it ends by itself. */
+  ended() {
+    return new Promise((resolve) => this.#child.once('exit', resolve));
+  }
+
   /** Ends the process, if it has not ended, and waits for its end. */
   async stop(signal) {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return this.#child.exitCode;

@@ -16,6 +16,8 @@ mod commits;
 mod headers;
 #[path = "tidy/imports.rs"]
 mod imports;
+#[path = "tidy/rows.rs"]
+mod rows;
 #[path = "tidy/sizes.rs"]
 mod sizes;
 #[path = "tidy/source.rs"]
@@ -66,4 +68,16 @@ fn every_file_says_what_stands_in_it() {
 #[test]
 fn files_and_functions_stay_small() {
     assert_none(&sizes::check(&SOURCES));
+}
+
+#[test]
+fn every_row_of_a_table_names_tests_that_are_there() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    for (table, letter, count) in [("tests/hostile/README.md", 'H', 21), ("tests/environment/README.md", 'E', 12)]
+    {
+        let (ids, breaches) = rows::check(root, table);
+        assert_none(&breaches);
+        let expected: Vec<_> = (1..=count).map(|number| format!("{letter}-{number:02}")).collect();
+        assert_eq!(ids, expected, "{table}");
+    }
 }

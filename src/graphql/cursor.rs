@@ -132,4 +132,17 @@ mod tests {
             prop_assert_eq!(Key::read(&key.write()), Some(key));
         }
     }
+
+    #[test]
+    fn whatever_comes_as_a_cursor_is_a_place_that_is_written_the_same_or_none() {
+        crate::fuzz::fuzz("cursors", 20_000, |bytes| {
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            if let Since::After(place) = Cursor::since(Some(&Cursor(text.clone()))) {
+                assert!(place.position.0 >= 0);
+                assert_eq!(Cursor::since(Some(&Cursor::from(&place))), Since::After(place));
+            }
+            let key: Option<(Micros, PendingId)> = Key::read(&text);
+            assert_eq!(key.as_ref().and_then(|key| Key::read(&key.write())), key);
+        });
+    }
 }

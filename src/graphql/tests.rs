@@ -173,3 +173,19 @@ async fn one_document_can_select_every_member_of_a_union_without_an_alias() {
     }
     assert!(found.is_empty(), "{found:#?}");
 }
+
+#[test]
+fn whatever_comes_as_a_document_is_prepared_or_refused_with_a_code() {
+    let known = Code::ALL.map(Code::as_str);
+    crate::fuzz::fuzz("documents", 5_000, |bytes| {
+        let query = String::from_utf8_lossy(bytes).into_owned();
+        let object = serde_json::json!({ "query": query, "variables": { "id": "x" } });
+        let Value::Object(object) = object else { unreachable!() };
+        let prepared = Incoming::of_object(object).and_then(|incoming| prepare(&Limits::default(), incoming));
+        if let Err(error) = prepared {
+            let code = error.extensions.and_then(|extensions| extensions.get("code").cloned());
+            let Some(async_graphql::Value::String(code)) = code else { panic!("{code:?}") };
+            assert!(known.contains(&code.as_str()), "{code}");
+        }
+    });
+}

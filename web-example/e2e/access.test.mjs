@@ -1,48 +1,9 @@
-/** What holds on every screen, whoever looks at it and by whatever means. */
-import { after, test } from 'node:test';
+/** The page for those who want no motion, and for those who have only a keyboard. */
+import { test } from 'node:test';
 import assert from 'node:assert/strict';
-import { COLOUR, GATE, Server, axe, closeBrowser, href, openPage } from './harness.mjs';
-import { DEVICES, SCREENS, through } from './screens.mjs';
-
-after(closeBrowser);
-
-const NARROW = { width: 320, height: 640 };
-const QUIET = { reducedMotion: 'reduce' };
-
-/** What is wider than the box that it is in: code may scroll in its own, and what is only for ears may be cut off. */
-const wide = (page) => page.evaluate(() => {
-  const isOwn = (element) => element.matches('pre') || getComputedStyle(element).clipPath !== 'none';
-  const boxes = [...document.querySelectorAll('*')].filter((element) => !isOwn(element) && !['visible', 'clip'].includes(getComputedStyle(element).overflowX));
-  return [document.documentElement, ...boxes]
-    .filter((element) => element.scrollWidth > element.clientWidth)
-    .map((element) => `${element.tagName}.${element.className}: ${element.scrollWidth} > ${element.clientWidth}`);
-});
-
-/** What is chosen or current, and can be told by nothing but the page's own colours. */
-const unseen = (page) => page.evaluate(() => [...document.querySelectorAll('.option.chosen, .step[aria-current], .row[aria-current], .inbox-link[aria-current]')]
-  .filter((element) => getComputedStyle(element).outlineStyle === 'none')
-  .map((element) => element.className));
-
-for (const device of Object.keys(DEVICES)) {
-  test(`script 13: on every screen of a ${device} axe finds nothing, in light, in dark and in forced colours, nothing moves and nothing is cut off`, async () => {
-    const seen = [];
-    await through(device, async (name, page) => {
-      seen.push(name);
-      for (const media of [{ colorScheme: 'light' }, { colorScheme: 'dark' }, { forcedColors: 'active' }]) {
-        await page.emulateMedia({ ...QUIET, ...media });
-        await axe(page, `${name}, ${JSON.stringify(media)}`, { isForced: !!media.forcedColors });
-      }
-      assert.deepEqual(await unseen(page), [], `${name}, forced colours`);
-      await page.emulateMedia({ ...QUIET, forcedColors: 'none' });
-      assert.equal(await page.evaluate(() => document.getAnimations().length), 0, `${name}: something moves`);
-      assert.deepEqual(await wide(page), [], name);
-      if (device !== 'phone') return;
-      await page.setViewportSize(NARROW);
-      assert.deepEqual(await wide(page), [], `${name}, at 320 pixels`);
-    }, QUIET);
-    assert.deepEqual(seen, Object.keys(SCREENS));
-  });
-}
+import { COLOUR, GATE, Server, href, openPage } from './harness.mjs';
+import { QUIET, wide } from './everywhere.mjs';
+import { through } from './screens.mjs';
 
 test('script 13: what moves for others is still for those who want no motion', async () => {
   await through('desktop', async (_name, page) => {

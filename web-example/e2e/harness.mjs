@@ -256,10 +256,13 @@ export async function until(what, holds, within = 8_000) {
   }
 }
 
-/** Asks axe; nothing may be wrong. Forced colours are the system's, so nothing is said of their contrast. */
-export async function axe(page, where, { isForced = false } = {}) {
-  await page.evaluate(AXE);
-  const { violations } = await page.evaluate((rules) => window.axe.run(document, { resultTypes: ['violations'], rules }), isForced ? { 'color-contrast': { enabled: false } } : {});
+/** The rules of axe that look at colours; to all others light and dark are the same page. */
+export const OF_COLOURS = ['color-contrast', 'link-in-text-block'];
+
+/** Asks axe, all of its rules or these; nothing may be wrong. */
+export async function axe(page, where, rules) {
+  if (!await page.evaluate(() => 'axe' in window)) await page.evaluate(AXE);
+  const { violations } = await page.evaluate((runOnly) => window.axe.run(document, { resultTypes: ['violations'], ...(runOnly && { runOnly }) }), rules);
   const short = violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.target.join(' ') + ' ' + (node.any[0]?.message ?? '')).join(' | ')}`);
   assert.deepEqual(short, [], where);
 }

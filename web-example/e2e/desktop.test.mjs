@@ -1,0 +1,4 @@
+/** Every screen of a desktop. */
+import { everyScreen } from './everywhere.mjs';
+
+everyScreen('desktop');

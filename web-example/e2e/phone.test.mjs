@@ -1,0 +1,4 @@
+/** Every screen of a phone. */
+import { everyScreen } from './everywhere.mjs';
+
+everyScreen('phone');
