@@ -1,8 +1,8 @@
-# What one does here: `make run`, `make test`, `make lint`, `make bench`; `make web-build` for the page alone.
+# What one does here: `make run`, `make test`, `make lint`, `make bench`, `make bench-peers`; `make web-build` for the page alone.
 
 BIN := target/release/answerable
 
-.PHONY: run build test unit it mcp live field hostile environment rows crash crash-postgres nemesis lint deny bench search tools web-build web browser chromium
+.PHONY: run build test unit it mcp live field hostile environment rows crash crash-postgres nemesis lint deny bench bench-peers search tools web-build web browser chromium
 
 # Builds the server and starts it with a scripted agent that asks; answer at http://127.0.0.1:8787/
 run: build
@@ -134,6 +134,19 @@ deny:
 
 bench:
 	cargo bench --locked --bench answers --bench postgres
+
+# The server beside its peers, by turns: N sockets, N rows of the task list, ROUNDS of each. With less than this it is a
+# trial, whose figures say nothing. Six minutes at most; benches/README.md has the last ones.
+N := 10000
+ROUNDS := 5
+bench-peers: benches/peers/mercurius/node_modules/.package-lock.json benches/peers/yoga/node_modules/.package-lock.json
+	cargo bench --locked --bench peers -- sockets=$(N) rows=$(N) rounds=$(ROUNDS)
+
+# SQLite for Node is built here, with the headers that Debian has beside Node, where it cannot be fetched.
+NODE_PREFIX := $(patsubst %/bin/node,%,$(realpath $(shell command -v node)))
+benches/peers/%/node_modules/.package-lock.json: benches/peers/%/package-lock.json
+	$(if $(wildcard $(NODE_PREFIX)/include/node/node.h),npm_config_nodedir=$(NODE_PREFIX)) npm ci --prefix $(@D)/.. --no-audit --no-fund
+	touch $@
 
 # The exhaustive search of the core with its larger bound.
 search:
