@@ -17,6 +17,7 @@ use crate::store::schema::{
     task_status_summaries as summaries, tasks,
 };
 
+use super::among::among;
 use super::summaries::SummaryRecord;
 use super::{CHUNK, Conn};
 
@@ -65,7 +66,7 @@ pub(in crate::store) async fn sessions(conn: &mut Conn, ids: &[SessionId]) -> Re
     for chunk in ids.chunks(CHUNK) {
         let rows: Vec<(SessionRecord, Derived)> = sessions::table
             .inner_join(projections::table)
-            .filter(sessions::id.eq_any(chunk.iter().map(SessionId::as_str)))
+            .filter(among(sessions::id, chunk.iter().map(SessionId::as_str)))
             .select((SessionRecord::as_select(), DERIVED))
             .load(conn)
             .await?;
@@ -88,7 +89,7 @@ pub(in crate::store) async fn sessions_of_tasks(
         let rows: Vec<(SessionRecord, Derived)> = sessions::table
             .inner_join(projections::table)
             .inner_join(places::table)
-            .filter(places::task_id.eq_any(chunk.iter().map(TaskId::as_str)))
+            .filter(among(places::task_id, chunk.iter().map(TaskId::as_str)))
             .filter(places::place.le(limit_per_task).or(sessions::is_primary).or(waits))
             .order((sessions::created_us.desc(), sessions::id.desc()))
             .select((SessionRecord::as_select(), DERIVED))
@@ -150,7 +151,7 @@ pub(in crate::store) async fn tasks_of(
     for chunk in ids.chunks(CHUNK) {
         let rows: Vec<Told> = tasks::table
             .left_join(summaries::table)
-            .filter(tasks::id.eq_any(chunk.iter().map(TaskId::as_str)))
+            .filter(among(tasks::id, chunk.iter().map(TaskId::as_str)))
             .select((TaskRecord::as_select(), Option::<SummaryRecord>::as_select()))
             .load(conn)
             .await?;

@@ -1,6 +1,7 @@
 //! The statements, `noun_verb`, written once in async Diesel against `Conn`. Each engine mounts this folder under
 //! itself, so `super::Conn` is its own connection and `super::seam` its own way of locking rows. May import: the store's shared parts.
 
+mod among;
 pub(in crate::store) mod apply;
 pub(in crate::store) mod bundles;
 pub(in crate::store) mod check;
