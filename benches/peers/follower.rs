@@ -48,11 +48,10 @@ async fn begin(shared: &Shared, index: usize) -> Result<Socket, String> {
 }
 
 async fn connect(shared: &Shared, index: usize) -> Result<Socket, String> {
-    let own = Ipv4Addr::new(127, 0, u8::try_from(1 + index / EACH).unwrap_or(u8::MAX), 1);
     let address = shared.plan.address;
     let connected = async {
         let socket = TcpSocket::new_v4()?;
-        socket.bind(SocketAddr::from((own, 0)))?;
+        socket.bind(SocketAddr::from((own(address.port(), index), 0)))?;
         socket.connect(address).await
     };
     let stream = connected.await.map_err(|error| error.to_string())?;
@@ -64,6 +63,13 @@ async fn connect(shared: &Shared, index: usize) -> Result<Socket, String> {
     let config = WebSocketConfig::default().read_buffer_size(BUFFER_BYTES).write_buffer_size(0);
     let upgraded = client_async_with_config(request, stream, Some(config)).await;
     upgraded.map(|(socket, _)| socket).map_err(|error| error.to_string())
+}
+
+/// The ports of earlier rounds are not free again yet, and looking for others would be measured: each server's sockets
+/// come from addresses of their own.
+fn own(port: u16, index: usize) -> Ipv4Addr {
+    let [high, low] = port.to_be_bytes();
+    Ipv4Addr::new(127, high, low, u8::try_from(1 + index / EACH).unwrap_or(u8::MAX))
 }
 
 /// Until the snapshot is there: from then on every change has to come.

@@ -98,7 +98,6 @@ pub async fn play(plan: &str) -> Result<(), String> {
 async fn follow_all(plan: Plan) -> Result<Told, String> {
     let resident = || process::resident_kib(plan.pid).ok_or("the server is gone");
     let base_kib = resident()?;
-    let mut change = Change::connect(&plan).await?;
     let (news, mut heard) = mpsc::channel(2 * plan.sockets + 1);
     let (number, count, pings) = (AtomicU64::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
     let turns = Semaphore::new(AT_ONCE);
@@ -117,6 +116,8 @@ async fn follow_all(plan: Plan) -> Result<Told, String> {
     let connect_s = start.elapsed().as_secs_f64();
     tokio::time::sleep(SETTLE).await;
     let held_kib = resident()?;
+    // Not before: a server closes a connection that asks for nothing.
+    let mut change = Change::connect(&plan).await?;
     let (mut last_s, mut frame) = (Vec::new(), String::new());
     for number in 1..=plan.changes {
         shared.heard.store(0, Ordering::Release);
